@@ -15,13 +15,16 @@ typedef struct cudaMemcpyAttributes { /* CUmemcpyAttributes */
   unsigned int flags;
 } cudaMemcpyAttributes;
 
+static inline bool copy_order_valid(int order) {
+  return order >= cudaMemcpySrcAccessOrderStream && order <= cudaMemcpySrcAccessOrderAny;
+}
+
 /* Whether a batch of `count` copies can be of these kinds. */
 static inline bool copy_attributes_valid(const cudaMemcpyAttributes *attributes, const size_t *indices, size_t kinds,
                                          size_t count) {
   if (!attributes || !indices || !kinds || kinds > count || indices[0]) return false;
   for (size_t i = 0; i < kinds; i++) {
-    int order = attributes[i].srcAccessOrder;
-    if (order < cudaMemcpySrcAccessOrderStream || order > cudaMemcpySrcAccessOrderAny) return false;
+    if (!copy_order_valid(attributes[i].srcAccessOrder)) return false;
     if (i && (indices[i] <= indices[i - 1] || indices[i] >= count)) return false;
   }
   return true;

@@ -252,6 +252,29 @@ typedef struct cudaMemLocation {
   cudaMemLocationType type;
   int id;
 } cudaMemLocation;
+/* One copy of a batch (CUDA_MEMCPY3D_BATCH_OP), in elements: of its arrays, or bytes where it has none. */
+enum { cudaMemcpyOperandTypePointer = 1, cudaMemcpyOperandTypeArray = 2 };
+typedef struct cudaMemcpy3DOperand {
+  int type;
+  union {
+    struct {
+      void *ptr;
+      size_t rowLength, layerHeight; /* 0: as wide or high as the copy */
+      cudaMemLocation locHint;
+    } ptr;
+    struct {
+      cudaArray_t array;
+      cudaPos offset;
+    } array;
+  } op;
+} cudaMemcpy3DOperand;
+typedef struct cudaMemcpy3DBatchOp {
+  cudaMemcpy3DOperand src, dst;
+  cudaExtent extent;
+  int srcAccessOrder;
+  unsigned int flags;
+} cudaMemcpy3DBatchOp;
+
 /* 1: read, 3: read and write */
 typedef struct cudaMemAccessDesc {
   cudaMemLocation location;
@@ -294,6 +317,8 @@ typedef enum cudaLaunchAttributeID {
   cudaLaunchAttributeProgrammaticStreamSerialization = 6,
   cudaLaunchAttributeProgrammaticEvent = 7,
   cudaLaunchAttributePriority = 8,
+  cudaLaunchAttributeMemSyncDomainMap = 9,
+  cudaLaunchAttributeMemSyncDomain = 10,
 } cudaLaunchAttributeID;
 typedef union cudaLaunchAttributeValue {
   char pad[64];
@@ -304,6 +329,10 @@ typedef union cudaLaunchAttributeValue {
     unsigned int x, y, z;
   } clusterDim;
   int priority;
+  struct {
+    unsigned char default_, remote;
+  } memSyncDomainMap;
+  int memSyncDomain; /* 0: the default one, 1: remote */
 } cudaLaunchAttributeValue;
 typedef struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;

@@ -626,6 +626,39 @@ typedef struct place {
 error cudaMemcpyBatchAsync(void **, const void **, size_t *, size_t, int *, size_t *, size_t, void *),
     cudaMemPrefetchBatchAsync(void **, size_t *, size_t, place *, size_t *, size_t, unsigned long long, void *),
     cudaMemPrefetchAsync(const void *, size_t, place, unsigned, void *);
+typedef struct box { /* cudaMemcpy3DBatchOp of two pointers */
+  struct {
+    size_t type;
+    void *pointer;
+    size_t row, layer;
+    place hint;
+  } from, to;
+  size_t extent[3];
+  int order;
+  unsigned flags;
+} box;
+error cudaMemcpy3DBatchAsync(size_t, box *, unsigned long long, void *);
+static void boxes_at_once(void *device, void *stream) {
+  int in[6] = {1, 2, 3, 4, 5, 6}, out[4] = {0};
+  box list[2] = {{{1, in, 12, 0, {0, 0}}, {1, device, 0, 0, {0, 0}}, {8, 2, 1}, 1, 0},
+                 {{1, device, 0, 0, {0, 0}}, {1, out, 0, 0, {0, 0}}, {16, 1, 1}, 1, 0}};
+  TELL(cudaMemcpy3DBatchAsync(1, list, 0, stream));
+  TELL(cudaMemcpy3DBatchAsync(1, list + 1, 0, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  printf("a batch of boxes: %d %d %d %d\n", out[0], out[1], out[2], out[3]);
+  TELL(cudaMemcpy3DBatchAsync(1, list, 0, NULL));
+  TELL(cudaMemcpy3DBatchAsync(1, list, 1, stream));
+  TELL(cudaMemcpy3DBatchAsync(0, list, 0, stream));
+  TELL(cudaMemcpy3DBatchAsync(1, NULL, 0, stream));
+  list[1].extent[1] = 0;
+  TELL(cudaMemcpy3DBatchAsync(2, list, 0, stream));
+  list[1].extent[1] = 1;
+  list[1].to.row = 15;
+  TELL(cudaMemcpy3DBatchAsync(2, list, 0, stream));
+  list[1].to.row = 0;
+  list[1].order = 7;
+  TELL(cudaMemcpy3DBatchAsync(2, list, 0, stream));
+}
 static void batches(void) {
   void *stream, *device, *managed;
   int in_order[6] = {1}, no_order[6] = {0};
@@ -640,6 +673,7 @@ static void batches(void) {
   TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &first, 0, stream));
   TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &second, 1, stream));
   TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, no_order, &first, 1, stream));
+  boxes_at_once(device, stream);
   TELL(cudaMemPrefetchAsync(managed, 4096, (place){0, 0}, 0, stream));
   TELL(cudaMemPrefetchBatchAsync(&managed, bytes, 1, &here, &first, 1, 0, stream));
   TELL(cudaMemPrefetchBatchAsync(&managed, bytes, 1, &nowhere, &first, 1, 0, stream));

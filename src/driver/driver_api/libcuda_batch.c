@@ -8,6 +8,7 @@
  * with a message. */
 #include "driver/copy_attributes.h"
 #include "driver/driver_api/libcuda.h"
+#include "driver/engine/engine_array.h"
 
 #include <stdatomic.h>
 #include <time.h>
@@ -51,6 +52,18 @@ LIBCUDA_PAIR(cuMemcpyBatchAsync, _ptsz, (COPIES, size_t *failed, CUstream stream
              copy_all((copy_list){to, from, sizes, count}, attributes, indices, attribute_count, failed, stream, own))
 LIBCUDA_PAIR(cuMemcpyBatchAsync_v2, _ptsz, (COPIES, CUstream stream),
              copy_all((copy_list){to, from, sizes, count}, attributes, indices, attribute_count, NULL, stream, own))
+
+static CUresult copy_boxes(size_t count, const cudaMemcpy3DBatchOp *list, size_t *failed, unsigned long long flags,
+                           CUstream stream, bool own) {
+  LIBCUDA_TRY(libcuda_enter());
+  return libcuda_result(engine_batch_run(list, count, flags, engine_stream_handle(stream, own), failed));
+}
+
+#define BOXES size_t count, const cudaMemcpy3DBatchOp *list
+LIBCUDA_PAIR(cuMemcpy3DBatchAsync, _ptsz, (BOXES, size_t *failed, unsigned long long flags, CUstream stream),
+             copy_boxes(count, list, failed, flags, stream, own))
+LIBCUDA_PAIR(cuMemcpy3DBatchAsync_v2, _ptsz, (BOXES, unsigned long long flags, CUstream stream),
+             copy_boxes(count, list, NULL, flags, stream, own))
 
 /* ---- hints ---- */
 

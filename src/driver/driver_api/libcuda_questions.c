@@ -104,39 +104,13 @@ LIBCUDA_CALL(cuProfilerInitialize, (const char *configuration, const char *outpu
 
 /* ---- streams ---- */
 
-/* As cudaStreamSetAttribute: hints for caches and schedulers; a priority is fixed when the stream is made. */
-static CUresult known_attribute(CUstream stream, bool own, int attribute, const void *value, engine_stream_info *info) {
-  bool known = attribute == cudaLaunchAttributeAccessPolicyWindow ||
-               attribute == cudaLaunchAttributeSynchronizationPolicy || attribute == cudaLaunchAttributePriority;
-  if (!known || !value) return CUDA_ERROR_INVALID_VALUE;
-  return libcuda_result(engine_stream_describe(engine_stream_handle(stream, own), info));
-}
-
-static CUresult set_attribute(CUstream stream, bool own, int attribute, const cudaLaunchAttributeValue *value) {
-  engine_stream_info info;
-  return known_attribute(stream, own, attribute, value, &info);
-}
-
-static CUresult get_attribute(CUstream stream, bool own, int attribute, cudaLaunchAttributeValue *value) {
-  engine_stream_info info;
-  LIBCUDA_TRY(known_attribute(stream, own, attribute, value, &info));
-  memset(value, 0, sizeof *value);
-  if (attribute == cudaLaunchAttributePriority) value->priority = info.priority;
-  if (attribute == cudaLaunchAttributeSynchronizationPolicy) value->syncPolicy = 1; /* automatic */
-  return CUDA_SUCCESS;
-}
-
-static CUresult copy_attributes(CUstream to, CUstream from, bool own) {
-  engine_stream_info info;
-  LIBCUDA_TRY(libcuda_result(engine_stream_describe(engine_stream_handle(to, own), &info)));
-  return libcuda_result(engine_stream_describe(engine_stream_handle(from, own), &info));
-}
-
 LIBCUDA_PAIR(cuStreamSetAttribute, _ptsz, (CUstream stream, int attribute, const cudaLaunchAttributeValue *value),
-             set_attribute(stream, own, attribute, value))
+             libcuda_result(engine_stream_set(engine_stream_handle(stream, own), attribute, value)))
 LIBCUDA_PAIR(cuStreamGetAttribute, _ptsz, (CUstream stream, int attribute, cudaLaunchAttributeValue *value),
-             get_attribute(stream, own, attribute, value))
-LIBCUDA_PAIR(cuStreamCopyAttributes, _ptsz, (CUstream to, CUstream from), copy_attributes(to, from, own))
+             libcuda_result(engine_stream_get(engine_stream_handle(stream, own), attribute, value)))
+LIBCUDA_PAIR(cuStreamCopyAttributes, _ptsz, (CUstream to, CUstream from),
+             libcuda_result(engine_stream_copy_attributes(engine_stream_handle(to, own),
+                                                          engine_stream_handle(from, own))))
 
 /* ---- the driver's log of errors: messages go to stderr when they arise, so it is empty ---- */
 

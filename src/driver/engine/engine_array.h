@@ -98,6 +98,12 @@ typedef struct engine_box {
 /* The box as a copy of linear memory, checked against its arrays. cudaErrorInvalidPitchValue: rows that overlap. */
 ENGINE_API cudaError_t engine_box_resolve(const engine_box *box, engine_copy *copy);
 ENGINE_API cudaError_t engine_box_run(const engine_box *box);
+/* A batch of `count` copies, in the list's order. All of them are checked for what the manual says of their numbers
+ * before the first is made: cudaErrorInvalidValue for no copy, an extent of 0, a row or layer shorter than the copy, an
+ * order that there is not, arrays of different elements, or the legacy stream. *failed (which may be NULL): the copy
+ * that failed; SIZE_MAX: none, or the batch itself is wrong. */
+ENGINE_API cudaError_t engine_batch_run(const cudaMemcpy3DBatchOp *list, size_t count, unsigned long long flags,
+                                        cudaStream_t stream, size_t *failed);
 /* `bytes` bytes from both ends' x and y on, going on from row to row of an array; width, height and depth are not
  * looked at. */
 ENGINE_API cudaError_t engine_stretch_run(const engine_box *stretch, uint64_t bytes);

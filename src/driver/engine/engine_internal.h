@@ -77,12 +77,18 @@ typedef struct engine_known {
   uint32_t stream;
   uint64_t sequence;
 } engine_known;
+typedef struct engine_stream_attributes { /* engine_stream_attributes.c */
+  bool policy_set, domains_set;           /* else those two are what the manual starts with; the others start with 0 */
+  cudaLaunchAttributeValue window, policy, domain, domains;
+} engine_stream_attributes;
+
 typedef struct engine_stream {
   /* in the access stream, with its device (trace/origin.h); of the device's, 0 is the legacy default stream */
   uint32_t number;
   int device;
   unsigned flags;
   int priority;
+  engine_stream_attributes attributes;
   uint64_t end_ps; /* local clock: when its last operation is over */
   bool dirty;      /* something was appended since `marker` */
   bool marked;

@@ -3,6 +3,7 @@
  * one operation each. Their order is not promised to programs; here it is the list's. From CUDA 13 on without an index
  * that tells which one failed. */
 #include "driver/copy_attributes.h"
+#include "driver/engine/engine_array.h"
 #include "driver/runtime_api/cudart.h"
 
 #if CUDART_MAJOR >= 12
@@ -49,6 +50,11 @@ CUDART_PAIR(cudaMemcpyBatchAsync, _ptsz, (COPY_PARAMETERS), /* the legacy stream
             stream || own ? copy_all(to, from, sizes, count, (copy_kinds){attributes, indices, kinds},
                                      engine_stream_handle(stream, own), FAILED_AT)
                           : cudaErrorInvalidValue)
+
+#define BOX_PARAMETERS size_t count, cudaMemcpy3DBatchOp *list, FAILED unsigned long long flags, cudaStream_t stream
+CUDART_DECLARE(cudaMemcpy3DBatchAsync, _ptsz, (BOX_PARAMETERS))
+CUDART_PAIR(cudaMemcpy3DBatchAsync, _ptsz, (BOX_PARAMETERS),
+            engine_batch_run(list, count, flags, engine_stream_handle(stream, own), FAILED_AT))
 #endif
 
 #if CUDART_MAJOR >= 13

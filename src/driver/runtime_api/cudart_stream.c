@@ -115,40 +115,12 @@ static cudaError_t attach(cudaStream_t stream, void *pointer, size_t bytes, unsi
 CUDART_PAIR(cudaStreamAttachMemAsync, _ptsz, (cudaStream_t stream, void *pointer, size_t bytes, unsigned flags),
             attach(engine_stream_handle(stream, own), pointer, bytes, flags))
 
-/* Attributes are hints for caches and schedulers; priorities are fixed when a stream is made. */
-static bool known_attribute(int attribute) {
-  return attribute == cudaLaunchAttributeAccessPolicyWindow || attribute == cudaLaunchAttributeSynchronizationPolicy ||
-         attribute == cudaLaunchAttributePriority;
-}
-
-static cudaError_t set_attribute(cudaStream_t stream, int attribute, const cudaLaunchAttributeValue *value) {
-  engine_stream_info info;
-  if (!known_attribute(attribute)) return cudaErrorInvalidValue;
-  return describe(stream, value, &info);
-}
 CUDART_PAIR(cudaStreamSetAttribute, _ptsz, (cudaStream_t stream, int attribute, const cudaLaunchAttributeValue *value),
-            set_attribute(engine_stream_handle(stream, own), attribute, value))
-
-static cudaError_t get_attribute(cudaStream_t stream, int attribute, cudaLaunchAttributeValue *value) {
-  engine_stream_info info;
-  if (!known_attribute(attribute)) return cudaErrorInvalidValue;
-  cudaError_t error = describe(stream, value, &info);
-  if (error) return error;
-  memset(value, 0, sizeof *value);
-  if (attribute == cudaLaunchAttributePriority) value->priority = info.priority;
-  if (attribute == cudaLaunchAttributeSynchronizationPolicy) value->syncPolicy = 1; /* automatic */
-  return cudaSuccess;
-}
+            engine_stream_set(engine_stream_handle(stream, own), attribute, value))
 CUDART_PAIR(cudaStreamGetAttribute, _ptsz, (cudaStream_t stream, int attribute, cudaLaunchAttributeValue *value),
-            get_attribute(engine_stream_handle(stream, own), attribute, value))
-
-static cudaError_t copy_attributes(cudaStream_t to, cudaStream_t from) {
-  engine_stream_info info;
-  cudaError_t error = engine_stream_describe(to, &info);
-  return error ? error : engine_stream_describe(from, &info);
-}
+            engine_stream_get(engine_stream_handle(stream, own), attribute, value))
 CUDART_PAIR(cudaStreamCopyAttributes, _ptsz, (cudaStream_t to, cudaStream_t from),
-            copy_attributes(engine_stream_handle(to, own), engine_stream_handle(from, own)))
+            engine_stream_copy_attributes(engine_stream_handle(to, own), engine_stream_handle(from, own)))
 
 /* ---- events ---- */
 

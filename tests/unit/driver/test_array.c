@@ -19,6 +19,9 @@ CUresult cuMemcpyHtoA_v2(CUarray, size_t, const void *, size_t), cuMemcpyAtoH_v2
     cuMemcpyAtoA_v2(CUarray, size_t, CUarray, size_t, size_t);
 CUresult cuMemcpyDtoA_v2(CUarray, size_t, CUdeviceptr, size_t), cuMemcpyAtoD_v2(CUdeviceptr, CUarray, size_t, size_t);
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *), cuMemcpy3D_v2(const CUDA_MEMCPY3D *);
+CUresult cuMemcpy3DBatchAsync(size_t, cudaMemcpy3DBatchOp *, size_t *, unsigned long long, CUstream),
+    cuMemcpy3DBatchAsync_v2(size_t, cudaMemcpy3DBatchOp *, unsigned long long, CUstream);
+cudaError_t cudaMemcpy3DBatchAsync(size_t, cudaMemcpy3DBatchOp *, unsigned long long, cudaStream_t);
 
 static unsigned char host[65536], back[65536];
 static const cudaChannelFormatDesc floats = {32, 0, 0, 0, cudaChannelFormatKindFloat},
@@ -276,6 +279,79 @@ static void boxes(void **state) {
   succeed(cudaFreeArray(b));
 }
 
+static cudaMemcpy3DOperand at(void *pointer, size_t row, size_t layer) {
+  return (cudaMemcpy3DOperand){cudaMemcpyOperandTypePointer, .op.ptr = {.ptr = pointer, row, layer}};
+}
+static cudaMemcpy3DOperand in(cudaArray_t array, size_t x, size_t y, size_t z) {
+  return (cudaMemcpy3DOperand){cudaMemcpyOperandTypeArray, .op.array = {array, {x, y, z}}};
+}
+
+static void refused(cudaMemcpy3DBatchOp good, cudaMemcpy3DBatchOp bad, cudaStream_t stream) {
+  size_t failed = 7;
+  cudaMemcpy3DBatchOp list[] = {good, bad};
+  expect(cudaMemcpy3DBatchAsync(2, list, 0, stream), cudaErrorInvalidValue);
+  assert_int_equal(cuMemcpy3DBatchAsync(2, list, &failed, 0, stream), CUDA_ERROR_INVALID_VALUE);
+  assert_int_equal(failed, 1);
+}
+
+static void batches(void **state) {
+  (void)state;
+  cudaArray_t a, wide;
+  cudaStream_t stream;
+  char *device;
+  size_t failed = 7;
+  succeed(cudaStreamCreate(&stream));
+  succeed(cudaMalloc((void **)&device, 4096));
+  succeed(cudaMalloc3DArray(&a, &bytes4, (cudaExtent){16, 8, 10}, 0));
+  succeed(cudaMalloc3DArray(&wide, &(cudaChannelFormatDesc){32, 32, 32, 32, cudaChannelFormatKindFloat},
+                            (cudaExtent){16, 8, 10}, 0));
+  /* texels where an array takes part, else bytes; a pointer is where the copy begins */
+  cudaMemcpy3DBatchOp into[] = {{at(host, 0, 0), in(a, 0, 0, 0), {16, 8, 10}, 1, 0},
+                                {at(host, 100, 7), at(device, 0, 0), {90, 5, 3}, 2, 1}};
+  cudaMemcpy3DBatchOp out[] = {{in(a, 3, 2, 1), at(back, 12, 6), {7, 4, 3}, 3, 0},
+                               {at(device + 90, 90, 5), at(back + 8192, 128, 0), {90, 4, 2}, 1, 0}};
+  memset(back, 0, sizeof back);
+  succeed(cudaMemcpy3DBatchAsync(2, into, 0, stream));
+  assert_int_equal(cuMemcpy3DBatchAsync(2, out, &failed, 0, stream), CUDA_SUCCESS);
+  assert_int_equal(failed, SIZE_MAX);
+  succeed(cudaStreamSynchronize(stream));
+  for (int z = 0; z < 3; z++)
+    for (int y = 0; y < 4; y++)
+      assert_memory_equal(back + 48 * (6 * z + y), host + (z + 1) * 512 + (y + 2) * 64 + 12, 28);
+  for (int z = 0; z < 2; z++)
+    for (int y = 0; y < 4; y++) assert_memory_equal(back + 8192 + 128 * (4 * z + y), host + 100 * (7 * z + y + 1), 90);
+  /* nothing is copied by a batch with a wrong one */
+  cudaMemcpy3DBatchOp clear = {at(host, 0, 0), at(back, 0, 0), {64, 1, 1}, 1, 0};
+  memset(back, 0, 64);
+  cudaMemcpy3DBatchOp bad = clear;
+  bad.extent.height = 0;
+  refused(clear, bad, stream);
+  bad = clear;
+  bad.srcAccessOrder = 0;
+  refused(clear, bad, stream);
+  bad = clear;
+  bad.dst.type = 3;
+  refused(clear, bad, stream);
+  refused(clear, (cudaMemcpy3DBatchOp){at(host, 63, 0), at(back, 0, 0), {64, 2, 1}, 1, 0}, stream);
+  refused(clear, (cudaMemcpy3DBatchOp){at(host, 0, 0), at(back, 0, 1), {64, 2, 1}, 1, 0}, stream);
+  refused(clear, (cudaMemcpy3DBatchOp){at(host, 0, 0), in(a, SIZE_MAX / 2, 0, 0), {1, 1, 1}, 1, 0}, stream);
+  refused(clear, (cudaMemcpy3DBatchOp){in(a, 0, 0, 0), in(wide, 0, 0, 0), {4, 4, 4}, 1, 0}, stream);
+  assert_int_equal(back[1] | back[2], 0);
+  refused(clear, (cudaMemcpy3DBatchOp){at(host, 0, 0), in(a, 1, 0, 0), {16, 1, 1}, 1, 0}, stream); /* after the first */
+  assert_memory_equal(back, host, 64);
+  assert_int_equal(cuMemcpy3DBatchAsync_v2(0, into, 0, stream), CUDA_ERROR_INVALID_VALUE);
+  assert_int_equal(cuMemcpy3DBatchAsync_v2(1, NULL, 0, stream), CUDA_ERROR_INVALID_VALUE);
+  assert_int_equal(cuMemcpy3DBatchAsync_v2(1, into, 1, stream), CUDA_ERROR_INVALID_VALUE);
+  assert_int_equal(cuMemcpy3DBatchAsync_v2(1, into, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+  cudaArray_t gone = wide;
+  succeed(cudaFreeArray(wide));
+  into[0].dst = in(gone, 0, 0, 0);
+  assert_int_equal(cuMemcpy3DBatchAsync_v2(1, into, 0, stream), CUDA_ERROR_INVALID_HANDLE);
+  succeed(cudaFreeArray(a));
+  succeed(cudaFree(device));
+  succeed(cudaStreamDestroy(stream));
+}
+
 /* ---- the driver's interface ---- */
 
 static void driver_interface(void **state) {
@@ -386,13 +462,9 @@ static void reset(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(formats),
-                                     cmocka_unit_test(extents),
-                                     cmocka_unit_test(memory_and_handles),
-                                     cmocka_unit_test(rows),
-                                     cmocka_unit_test(stretches),
-                                     cmocka_unit_test(boxes),
-                                     cmocka_unit_test(driver_interface),
-                                     cmocka_unit_test(reset)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(formats), cmocka_unit_test(extents),          cmocka_unit_test(memory_and_handles),
+      cmocka_unit_test(rows),    cmocka_unit_test(stretches),        cmocka_unit_test(boxes),
+      cmocka_unit_test(batches), cmocka_unit_test(driver_interface), cmocka_unit_test(reset)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -51,7 +51,8 @@ CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
 CUresult cuDeviceGetP2PAttribute(int *, int, CUdevice, CUdevice),
     cuDeviceGetHostAtomicCapabilities(unsigned *, const int *, unsigned, CUdevice);
 CUresult cuStreamGetAttribute(CUstream, int, cudaLaunchAttributeValue *),
-    cuLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
+    cuStreamSetAttribute(CUstream, int, const cudaLaunchAttributeValue *), cuStreamCopyAttributes(CUstream, CUstream),
+    cuStreamGetPriority(CUstream, int *), cuLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
 CUresult cuGetExportTable(const void **, const CUuuid *), cuImportExternalMemory(void);
 
 static const char text[] =
@@ -125,6 +126,52 @@ static void test_module_lists(void **state) {
   check(cuModuleGetFunctionCount(&count, (CUmodule)&count), CUDA_ERROR_INVALID_HANDLE);
   check(cuFuncGetModule(&of, (CUfunction)&count), CUDA_ERROR_INVALID_HANDLE);
   check(cuLibraryGetUnifiedFunction(&function, module, "scale"), CUDA_ERROR_NOT_FOUND);
+}
+
+/* What is set is told; what was not is what the manual starts with. */
+static void test_stream_attributes(void **state) {
+  CUstream streams[2];
+  cudaLaunchAttributeValue value;
+  int priority;
+  for (int i = 0; i < 2; i++) succeed(cuStreamCreate(&streams[i], 0));
+  succeed(cuStreamGetAttribute(streams[0], cudaLaunchAttributeSynchronizationPolicy, &value));
+  assert_int_equal(value.syncPolicy, 1);
+  succeed(cuStreamGetAttribute(streams[0], cudaLaunchAttributeMemSyncDomain, &value));
+  assert_int_equal(value.memSyncDomain, 0);
+  succeed(cuStreamGetAttribute(streams[0], cudaLaunchAttributeMemSyncDomainMap, &value));
+  assert_int_equal(value.memSyncDomainMap.default_ | value.memSyncDomainMap.remote, 0); /* it has one domain */
+
+  cudaLaunchAttributeValue window = {
+      .accessPolicyWindow = {.base_ptr = streams, .num_bytes = 64, .hitRatio = 0.5F, .hitProp = 2, .missProp = 1}};
+  succeed(cuStreamSetAttribute(streams[0], cudaLaunchAttributeAccessPolicyWindow, &window));
+  succeed(cuStreamSetAttribute(streams[0], cudaLaunchAttributeSynchronizationPolicy,
+                               &(cudaLaunchAttributeValue){.syncPolicy = 4}));
+  succeed(cuStreamSetAttribute(streams[0], cudaLaunchAttributePriority, &(cudaLaunchAttributeValue){.priority = -9}));
+  succeed(cuStreamSetAttribute(streams[0], cudaLaunchAttributeMemSyncDomain,
+                               &(cudaLaunchAttributeValue){.memSyncDomain = 1}));
+  succeed(cuStreamCopyAttributes(streams[1], streams[0]));
+  for (int i = 0; i < 2; i++) {
+    succeed(cuStreamGetAttribute(streams[i], cudaLaunchAttributeAccessPolicyWindow, &value));
+    assert_ptr_equal(value.accessPolicyWindow.base_ptr, streams);
+    assert_int_equal(value.accessPolicyWindow.hitProp, 2);
+    succeed(cuStreamGetAttribute(streams[i], cudaLaunchAttributeSynchronizationPolicy, &value));
+    assert_int_equal(value.syncPolicy, 4);
+    succeed(cuStreamGetAttribute(streams[i], cudaLaunchAttributeMemSyncDomain, &value));
+    assert_int_equal(value.memSyncDomain, 1);
+    succeed(cuStreamGetPriority(streams[i], &priority));
+    assert_int_equal(priority, -5); /* the greatest there is */
+  }
+  window.accessPolicyWindow.hitRatio = 1.5F;
+  check(cuStreamSetAttribute(streams[0], cudaLaunchAttributeAccessPolicyWindow, &window), CUDA_ERROR_INVALID_VALUE);
+  window.accessPolicyWindow.hitRatio = 1;
+  window.accessPolicyWindow.missProp = 2; /* persisting: only for hits */
+  check(cuStreamSetAttribute(streams[0], cudaLaunchAttributeAccessPolicyWindow, &window), CUDA_ERROR_INVALID_VALUE);
+  const cudaLaunchAttributeValue five = {.syncPolicy = 5};
+  for (int attribute = cudaLaunchAttributeCooperative; attribute < 20; attribute++)
+    if (attribute != cudaLaunchAttributePriority)
+      check(cuStreamSetAttribute(streams[0], attribute, &five), CUDA_ERROR_INVALID_VALUE);
+  check(cuStreamSetAttribute(streams[0], cudaLaunchAttributePriority, NULL), CUDA_ERROR_INVALID_VALUE);
+  for (int i = 0; i < 2; i++) succeed(cuStreamDestroy_v2(streams[i]));
 }
 
 static void test_batches(void **state) {
@@ -340,9 +387,11 @@ static void test_questions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_prepared_launch), cmocka_unit_test(test_module_lists),  cmocka_unit_test(test_batches),
-      cmocka_unit_test(test_values),          cmocka_unit_test(test_hints),         cmocka_unit_test(test_hints_random),
-      cmocka_unit_test(test_questions),       cmocka_unit_test(test_export_tables),
+      cmocka_unit_test(test_prepared_launch), cmocka_unit_test(test_module_lists),
+      cmocka_unit_test(test_batches),         cmocka_unit_test(test_stream_attributes),
+      cmocka_unit_test(test_values),          cmocka_unit_test(test_hints),
+      cmocka_unit_test(test_hints_random),    cmocka_unit_test(test_questions),
+      cmocka_unit_test(test_export_tables),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }
