@@ -34,14 +34,19 @@ static bool is_column(const ptx_instr *instr, uint32_t n) {
 
 /* ---- fragments ---- */
 
+/* What an element takes in a register: four and six bits have a byte, but where all are of four. */
+static uint32_t held_bits(const decoder *d, ptx_type type) {
+  bool dense = ptx_has(d->instr, PTX_MOD_KIND__MXF4) || ptx_has(d->instr, PTX_MOD_KIND__MXF4NVF4);
+  if (type == PTX_B1) return 32; /* as words */
+  if (type == PTX_E2M3 || type == PTX_E3M2 || (type == PTX_E2M1 && !dense)) return 8;
+  return ptx_type_bits(type);
+}
+
 /* The layout of a fragment; whole: f16 multiplicands of wmma have eight registers whatever they hold. */
 static bool describe(decoder *d, exec_fragment *f, ptx_type type, uint32_t rows, uint32_t columns, bool accumulator,
                      bool whole) {
-  uint32_t bits = ptx_type_bits(type);
-  if (type == PTX_B1) {
-    bits = 32;
-    columns /= 32;
-  }
+  uint32_t bits = held_bits(d, type);
+  if (type == PTX_B1) columns /= 32;
   uint32_t packed = bits < 32 ? 32 / bits : 1, run = accumulator ? 2 : packed;
   if (rows % 8 || !columns || columns % (4 * run) || rows * columns > MATRIX_ELEMENTS || bits < 4)
     return decode_fail(d, "this shape with .%s", ptx_type_text(type));
@@ -220,7 +225,8 @@ static bool types_of(decoder *d, ptx_type type[4]) {
     type[3] = instr->types[1];
     return true;
   }
-  if (instr->type_count != 4) return decode_fail(d, "%u types", instr->type_count);
+  if (instr->type_count != (ptx_has(instr, PTX_MOD_BLOCK_SCALE) ? 5 : 4))
+    return decode_fail(d, "%u types", instr->type_count);
   memcpy(type, instr->types, 4 * sizeof *type);
   return true;
 }
@@ -231,6 +237,14 @@ static bool is_integer(ptx_type type) {
 static bool is_short_real(ptx_type type) {
   return type == PTX_F16 || type == PTX_BF16 || type == PTX_TF32 || type == PTX_E4M3 || type == PTX_E5M2;
 }
+/* Of .kind::f8f6f4, and the like with scales. */
+static bool is_tiny_real(ptx_type type) {
+  return type == PTX_E4M3 || type == PTX_E5M2 || type == PTX_E2M1 || type == PTX_E2M3 || type == PTX_E3M2;
+}
+
+static bool of_any_kind(const ptx_instr *instr) {
+  return ptx_has(instr, PTX_MOD_KIND__F8F6F4) || ptx_has(instr, PTX_MOD_BLOCK_SCALE);
+}
 
 static bool check_types(decoder *d, const ptx_type type[4]) {
   bool good;
@@ -239,7 +253,8 @@ static bool check_types(decoder *d, const ptx_type type[4]) {
            type[3] == PTX_S32;
   else if (type[1] == PTX_F64) good = type[0] == PTX_F64 && type[2] == PTX_F64 && type[3] == PTX_F64;
   else
-    good = is_short_real(type[1]) && ptx_type_bits(type[1]) == ptx_type_bits(type[2]) &&
+    good = (of_any_kind(d->instr) ? is_tiny_real(type[1]) && is_tiny_real(type[2])
+                                  : is_short_real(type[1]) && ptx_type_bits(type[1]) == ptx_type_bits(type[2])) &&
            (type[0] == PTX_F16 || type[0] == PTX_F32) && (type[3] == PTX_F16 || type[3] == PTX_F32);
   return good ? true
               : decode_fail(d, ".%s = .%s * .%s + .%s", ptx_type_text(type[0]), ptx_type_text(type[1]),
@@ -282,6 +297,45 @@ static bool describe_sparse(decoder *d, exec_matrix *m, const shape *s, ptx_type
   return decode_source(d, &instr->operands[4], PTX_B32, &m->metadata);
 }
 
+/* data, {byte, thread}; threads: of four, between which `thread` chooses. */
+static bool scale_operands(decoder *d, const ptx_operand *operand, uint32_t scales, uint32_t threads,
+                           exec_scale *scale) {
+  const ptx_operand *selector = &operand[1];
+  if (selector->kind != PTX_OPERAND_VECTOR || selector->element_count != 2)
+    return decode_fail(d, "a selector of scales that is not {byte, thread}");
+  const ptx_operand *byte = &selector->elements[0], *thread = &selector->elements[1];
+  if (byte->kind == PTX_OPERAND_INT && (byte->bits > 3 || byte->bits % scales))
+    return decode_fail(d, "scales from byte %u on", (unsigned)byte->bits);
+  if (thread->kind == PTX_OPERAND_INT && thread->bits >= threads)
+    return decode_fail(d, "scales of thread %u, of %u", (unsigned)thread->bits, threads);
+  return decode_source(d, &operand[0], PTX_B32, &scale->data) &&
+         decode_source(d, &selector->elements[0], PTX_U16, &scale->byte) &&
+         decode_source(d, &selector->elements[1], PTX_U16, &scale->thread);
+}
+
+/* .kind, .scale_vec and the scales' type, as the manual's table of valid combinations has them; f32 = ... + f32. */
+static bool describe_scales(decoder *d, exec_matrix *m, const shape *s, const ptx_type type[4]) {
+  const ptx_instr *instr = d->instr;
+  bool mxf8 = ptx_has(instr, PTX_MOD_KIND__MXF8F6F4), mxf4 = ptx_has(instr, PTX_MOD_KIND__MXF4),
+       nvf4 = ptx_has(instr, PTX_MOD_KIND__MXF4NVF4), fours = type[1] == PTX_E2M1 && type[2] == PTX_E2M1;
+  uint32_t scales = ptx_has(instr, PTX_MOD_SCALE_VEC__1X)   ? 1
+                    : ptx_has(instr, PTX_MOD_SCALE_VEC__2X) ? 2
+                    : ptx_has(instr, PTX_MOD_SCALE_VEC__4X) ? 4
+                    : mxf8                                  ? 1
+                    : mxf4                                  ? 2
+                                                            : 0;
+  ptx_type of = instr->types[4];
+  bool good = mxf8   ? scales == 1 && of == PTX_UE8M0
+              : mxf4 ? fours && scales == 2 && of == PTX_UE8M0
+                     : nvf4 && fours && ((scales == 4 && of == PTX_UE4M3) || (scales > 1 && of == PTX_UE8M0));
+  if (!good || s->m != 16 || s->n != 8 || s->k != (mxf8 ? 32 : 64) || type[0] != PTX_F32 || type[3] != PTX_F32)
+    return decode_fail(d, "these types and scales");
+  m->scales = (uint8_t)scales;
+  m->scale_type = (uint8_t)of;
+  return scale_operands(d, &instr->operands[4], scales, 2, &m->scale_a) &&
+         scale_operands(d, &instr->operands[6], scales, 4, &m->scale_b);
+}
+
 static bool decode_mma(decoder *d) {
   const ptx_instr *instr = d->instr;
   bool wmma = instr->opcode == PTX_OP_WMMA;
@@ -289,12 +343,14 @@ static bool decode_mma(decoder *d) {
   shape s;
   ptx_type type[4];
   bool sparse = ptx_has(instr, PTX_MOD_SP) || ptx_has(instr, PTX_MOD_SP__ORDERED_METADATA);
-  if (ptx_has(instr, PTX_MOD_BLOCK_SCALE)) return decode_fail(d, "mma with block scales");
-  if (instr->operand_count != (sparse ? 6 : 4)) return decode_fail(d, "%u operands", instr->operand_count);
+  bool scaled = ptx_has(instr, PTX_MOD_BLOCK_SCALE);
+  if (sparse && of_any_kind(instr)) return decode_fail(d, "sparse mma with block scales, or with .kind::f8f6f4");
+  if (instr->operand_count != (sparse ? 6 : scaled ? 8 : 4)) return decode_fail(d, "%u operands", instr->operand_count);
   if (!shape_of(d, &s) || !types_of(d, type) || !check_types(d, type)) return false;
   if (type[1] == PTX_F64 && (ptx_has(instr, PTX_MOD_RZ) || ptx_has(instr, PTX_MOD_RM) || ptx_has(instr, PTX_MOD_RP)))
     return decode_fail(d, "a rounding mode other than .rn");
   if (sparse && !describe_sparse(d, m, &s, type[1])) return false;
+  if (scaled && !describe_scales(d, m, &s, type)) return false;
   bool quad = !wmma && type[1] == PTX_F16 && s.m == 8 && s.k == 4;
   if (quad) {
     describe_quad(m, type);

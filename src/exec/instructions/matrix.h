@@ -24,6 +24,13 @@ typedef struct exec_fragment {
   uint32_t slot[MATRIX_REGISTERS];
 } exec_fragment;
 
+/* .block_scale ("Block Scaling for mma.sync"): of each row of A, or column of B, `scales` bytes from `byte` on. Rows g
+ * and g + 8 of A have theirs in lanes 4g + 2 thread and the one after, column g of B in lane 4g + thread. All are
+ * slots. */
+typedef struct exec_scale {
+  uint32_t data, byte, thread;
+} exec_scale;
+
 typedef struct exec_matrix { /* side data of mma, wmma.mma and movmatrix */
   exec_sync sync;            /* first: the lanes wait for one another */
   exec_fragment a, b, c, d;
@@ -35,6 +42,9 @@ typedef struct exec_matrix { /* side data of mma, wmma.mma and movmatrix */
   uint8_t chunks;    /* in a row of A */
   uint8_t selector;  /* which lanes of a group of four hold the metadata */
   uint32_t metadata; /* slot */
+  uint8_t scales;    /* .block_scale: factors along K; 0: without */
+  uint8_t scale_type;
+  exec_scale scale_a, scale_b;
 } exec_matrix;
 
 /* Where element `at` (register * packed + n) of lane 4g + t lies: row + g, column + t * run. */

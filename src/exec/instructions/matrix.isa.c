@@ -17,16 +17,32 @@ void ISA(core_row_address)(exec_warp *x, const exec_instr *i);
 
 /* ---- fragments to matrices and back ---- */
 
-INLINE double small_float(uint32_t bits, uint32_t exponent_bits, uint32_t fraction_bits, bool infinite) {
+/* Every pattern is a number. */
+INLINE double finite_float(uint32_t bits, uint32_t exponent_bits, uint32_t fraction_bits) {
   int32_t bias = (1 << (exponent_bits - 1)) - 1;
   uint32_t exponent = bits >> fraction_bits & ((1u << exponent_bits) - 1),
            fraction = bits & ((1u << fraction_bits) - 1);
   double sign = bits >> (exponent_bits + fraction_bits) & 1 ? -1 : 1;
-  bool highest = exponent == (1u << exponent_bits) - 1;
-  if (highest && infinite) return fraction ? __builtin_nan("") : sign * __builtin_inf();
-  if (highest && fraction == (1u << fraction_bits) - 1) return __builtin_nan(""); /* e4m3: no infinity, one NaN */
   if (!exponent) return sign * ldexp(fraction, 1 - bias - (int32_t)fraction_bits);
   return sign * ldexp((1u << fraction_bits) | fraction, (int32_t)exponent - bias - (int32_t)fraction_bits);
+}
+
+INLINE double small_float(uint32_t bits, uint32_t exponent_bits, uint32_t fraction_bits, bool infinite) {
+  uint32_t exponent = bits >> fraction_bits & ((1u << exponent_bits) - 1),
+           fraction = bits & ((1u << fraction_bits) - 1);
+  bool highest = exponent == (1u << exponent_bits) - 1;
+  if (highest && infinite && !fraction) return finite_float(bits, exponent_bits, fraction_bits) * __builtin_inf();
+  if (highest && infinite) return __builtin_nan("");
+  if (highest && fraction == (1u << fraction_bits) - 1) return __builtin_nan(""); /* e4m3: no infinity, one NaN */
+  return finite_float(bits, exponent_bits, fraction_bits);
+}
+
+/* e2m3 and e3m2 in the low bits of a byte, e2m1 in its middle or, eight in a register, without room around it ("Matrix
+ * fragments for mma.m16n8k32" and "... m16n8k64"). */
+INLINE double tiny_float(const exec_fragment *f, uint32_t bits) {
+  if (f->type == PTX_E2M3) return finite_float(bits & 0x3f, 2, 3);
+  if (f->type == PTX_E3M2) return finite_float(bits & 0x3f, 3, 2);
+  return finite_float((f->packed == 8 ? bits : bits >> 2) & 0xf, 2, 1);
 }
 
 /* Element n of a register, in all lanes. */
@@ -42,6 +58,11 @@ INLINE void reals_of(const exec_warp *x, const exec_fragment *f, uint32_t r, uin
     break;
   case PTX_E5M2:
     for (uint32_t l = 0; l < 32; l++) value[l] = small_float(word[l] >> shift & 0xff, 5, 2, true);
+    break;
+  case PTX_E2M1:
+  case PTX_E2M3:
+  case PTX_E3M2:
+    for (uint32_t l = 0; l < 32; l++) value[l] = tiny_float(f, word[l] >> shift);
     break;
   case PTX_F64: memcpy(value, exec_u64(x, f->slot[r]), 32 * sizeof *value); break;
   default: EVERY_LANE value[l] = ops_f32_of(word[l]); break;
@@ -165,6 +186,28 @@ static void multiply_reals(sizes s, const double *a, const double *b, double *c,
   }
 }
 
+/* ---- factors of blocks ---- */
+
+static double scale_of(uint8_t type, uint32_t byte) {
+  if (type == PTX_UE4M3) return small_float(byte & 0x7f, 4, 3, false);
+  return byte == 0xff ? __builtin_nan("") : ldexp(1, (int32_t)byte - 127); /* ue8m0 */
+}
+
+/* Multiplies each row, of B each column, by its factors. */
+static void scale_rows(const exec_warp *x, const exec_matrix *mma, bool is_a, double *matrix) {
+  const exec_scale *s = is_a ? &mma->scale_a : &mma->scale_b;
+  const exec_fragment *f = is_a ? &mma->a : &mma->b;
+  const uint32_t *words = exec_u32(x, s->data);
+  uint32_t first = exec_u32(x, s->byte)[0], thread = exec_u32(x, s->thread)[0], length = f->columns / mma->scales;
+  for (uint32_t row = 0; row < f->rows; row++) {
+    uint32_t lane = is_a ? row % 8 * 4 + (thread & 1) * 2 + row / 8 : row * 4 + (thread & 3);
+    for (uint32_t n = 0; n < mma->scales; n++) {
+      double scale = scale_of(mma->scale_type, words[lane] >> ((first + n) % 4 * 8) & 0xff);
+      for (uint32_t k = n * length; k < (n + 1) * length; k++) matrix[row * f->columns + k] *= scale;
+    }
+  }
+}
+
 /* a is M x K / 2; element k of a row stands in that column. */
 static void multiply_sparse_reals(const exec_matrix *mma, const uint8_t *column, const double *a, const double *b,
                                   double *c) {
@@ -181,6 +224,10 @@ static void real_mma(core_warp *w, const exec_matrix *mma) {
   read_reals(&w->x, &mma->a, a);
   read_reals(&w->x, &mma->b, b);
   read_reals(&w->x, &mma->c, c);
+  if (mma->scales) {
+    scale_rows(&w->x, mma, true, a);
+    scale_rows(&w->x, mma, false, b);
+  }
   if (mma->chunks) {
     uint8_t column[MATRIX_ELEMENTS];
     matrix_columns(&w->x, mma, column);

@@ -215,13 +215,16 @@ static uint64_t multiply_adds(const ptx_instr *instr) {
   return 0;
 }
 
-/* wgmma is of four warps. Eight-bit types go at twice the rate of 16-bit ones, tf32 at half. */
+/* wgmma is of four warps. Eight-bit types go at twice the rate of 16-bit ones, tf32 at half; four and six bits that
+ * stand in bytes go as bytes, and at four times the rate where all are of four bits. */
 static ptx_cost matrix(const ptx_instr *instr) {
   bool group = instr->opcode == PTX_OP_WGMMA;
   uint32_t bits = 16;
   for (uint32_t i = 0; i < instr->type_count; i++)
     if (instr->types[i] == PTX_TF32 || instr->types[i] == PTX_F64 || ptx_type_bits(instr->types[i]) < 16)
       bits = ptx_type_bits(instr->types[i]);
+  if (ptx_has(instr, PTX_MOD_KIND__F8F6F4) || ptx_has(instr, PTX_MOD_KIND__MXF8F6F4)) bits = 8;
+  if (ptx_has(instr, PTX_MOD_KIND__MXF4) || ptx_has(instr, PTX_MOD_KIND__MXF4NVF4)) bits = 4;
   uint64_t work = multiply_adds(instr) * (bits < 4 ? 4 : bits) / 16 / (group ? 4 : 1), units = (work + 511) / 512;
   if (units > PTX_COST_MAX) units = PTX_COST_MAX;
   ptx_cost cost = cost_of((sequence){.other = (uint8_t)((units + 3) / 4), .cycles = group ? 0 : MATRIX});

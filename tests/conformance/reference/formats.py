@@ -16,6 +16,7 @@ class Format(NamedTuple):
     mantissa_bits: int
     has_infinity: bool = True  # e4m3 has none: its largest exponent holds numbers, all ones is NaN
     shift: int = 0  # tf32 stands in the upper bits of 32
+    has_nan: bool = True
 
     @property
     def bias(self):
@@ -39,6 +40,7 @@ F32 = Format("f32", 32, 8, 23)
 F64 = Format("f64", 64, 11, 52)
 E4M3 = Format("e4m3", 8, 4, 3, has_infinity=False)
 E5M2 = Format("e5m2", 8, 5, 2)
+E2M1, E2M3, E3M2 = (Format(name, 1 + e + m, e, m, has_infinity=False, has_nan=False) for name, e, m in (("e2m1", 2, 1), ("e2m3", 2, 3), ("e3m2", 3, 2)))
 FORMATS = {f.name: f for f in (F16, BF16, TF32, F32, F64, E4M3, E5M2)}
 
 
@@ -98,7 +100,7 @@ def unpack(form, bits):
     top = (1 << form.exponent_bits) - 1
     if exponent == top and form.has_infinity:
         return Number(sign, "nan") if mantissa else infinity(sign)
-    if exponent == top and mantissa == (1 << form.mantissa_bits) - 1:
+    if form.has_nan and exponent == top and mantissa == (1 << form.mantissa_bits) - 1:
         return Number(sign, "nan")
     if exponent == 0:
         return Number(sign, "finite", scaled(mantissa, form.least_exponent - form.mantissa_bits))

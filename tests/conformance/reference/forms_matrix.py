@@ -5,7 +5,7 @@ Elements are chosen so that the exact result is what every order of accumulation
 parts of a fragment are written out shape by shape as the manual's formulas have them (PTX ISA, "Matrix Fragments for mma")."""
 from fractions import Fraction
 
-from .formats import FORMATS, number, pack, unpack
+from .formats import E2M1, E2M3, E3M2, FORMATS, number, pack, unpack
 from .values import Random
 from .writer import Array, Case, head
 
@@ -319,6 +319,115 @@ def mma_files():
     yield quad_file("row", "col", "f16", "f16")
 
 
+# ---- mma of four and six bits, and with factors of blocks ----
+
+TINY = {f.name: f for f in (E2M1, E2M3, E3M2)}
+
+
+def tiny_value(kind, bits):
+    return unpack(TINY[kind], bits).value if kind in TINY else value_of(kind, bits)
+
+
+def tiny_element(kind, random):
+    return random.bits(TINY[kind].bits) if kind in TINY else element(kind, random)
+
+
+def container(kind, bits, dense, random):
+    """What holds an element, and its width: four bits alone, or in the middle of a byte, six in its low bits. The rest of the byte is anything."""
+    if dense:
+        return bits, 4
+    rest = random.bits(8)
+    if kind == "e2m1":
+        return rest & 0xC3 | bits << 2, 8
+    return (rest & 0xC0 | bits if kind in TINY else bits), 8
+
+
+def factor(kind, bits):
+    """Of ue8m0 or ue4m3."""
+    return Fraction(2) ** (bits - 127) if kind == "ue8m0" else value_of("e4m3", bits)
+
+
+def tiny_file(a_kind, b_kind, d_kind="f32", words="kind::f8f6f4", scales=0, scale_kind="", selectors=((0, 0), (0, 0)), in_registers=False, default=False):
+    dense = words.startswith("kind::mxf4")
+    m, n, k = 16, 8, 64 if dense else 32
+    kinds = (d_kind, a_kind, b_kind, d_kind)
+    vec = f".block_scale{'' if default else f'.scale_vec::{scales}X'}" if scales else ""
+    types = ".".join(kinds) + (f".{scale_kind}" if scales else "")
+    instruction = f"mma.sync.aligned.{words}{vec}.m{m}n{n}k{k}.row.col.{types}"
+    random = Random(instruction + str(selectors))
+    a = [[tiny_element(a_kind, random) for _ in range(k)] for _ in range(m)]
+    b = [[tiny_element(b_kind, random) for _ in range(n)] for _ in range(k)]
+    c = matrix(d_kind, m, n, random)
+    data = [[random.bits(32) for _ in range(LANES)] for _ in "ab"]  # lanes and bytes that are not selected hold anything
+    factors = [[[Fraction(1)] * max(1, scales) for _ in range(count)] for count in (m, n)]
+    for which, (byte, thread) in enumerate(selectors):
+        for row in range((m, n)[which] if scales else 0):
+            lane = row % 8 * 4 + thread * 2 + row // 8 if which == 0 else row * 4 + thread
+            for i in range(scales):
+                bits = 124 + random.below(7) if scale_kind == "ue8m0" else 0x30 + random.below(24)
+                at = 8 * (byte + i)
+                data[which][lane] = data[which][lane] & ~(0xFF << at) | bits << at
+                factors[which][row][i] = factor(scale_kind, bits)
+    chunk = k // max(1, scales)
+    d = []
+    for row in range(m):
+        d.append([])
+        for column in range(n):
+            total = Fraction(value_of(d_kind, c[row][column]))
+            for i in range(k):
+                left = tiny_value(a_kind, a[row][i]) * factors[0][row][i // chunk]
+                total += left * tiny_value(b_kind, b[i][column]) * factors[1][column][i // chunk]
+            d[-1].append(bits_of_value(d_kind, total))
+    side = 8 if dense else 4
+    lane_words = {"a": [], "b": []}
+    for lane in range(LANES):
+        g, t = lane // 4, lane % 4
+        for letter, count in (("a", 4), ("b", 2)):
+            for r in range(count):
+                word = 0
+                for j in range(side):
+                    if letter == "a":
+                        bits, size = container(a_kind, a[g + 8 * (r % 2)][t * side + j + 4 * side * (r // 2)], dense, random)
+                    else:
+                        bits, size = container(b_kind, b[t * side + j + 4 * side * r][g], dense, random)
+                    word |= bits << j * size
+                lane_words[letter].append(word)
+    sums = registers(d_kind, m * n, False)
+    held = lambda whole: fragment(d_kind, sums, lambda lane, i: whole[accumulator((m, n, k), d_kind)(lane // 4, lane % 4, i)[0]][lane % 4 * 2 + i % 2])
+    arrays = [Array("in", "a", "b32", lane_words["a"]), Array("in", "b", "b32", lane_words["b"]), Array("in", "c", "b32", held(c))]
+    text = mma_kernel(instruction, kinds, [sums, 4, 2, sums]).replace(".version 8.4\n.target sm_90", ".version 8.7\n.target sm_120a")
+    closing = names("c", sums) + ";"
+    load, end = "", ""
+    for which, letter in enumerate("ef" if scales else ""):
+        arrays.append(Array("in", letter, "b32", data[which]))
+        text = text.replace(".param .u64 d)", f".param .u64 {letter}, .param .u64 d)", 1)
+        load += f"  .reg .b32 %{letter}; ld.param.u64 %at, [{letter}]; mad.wide.u32 %at, %t, 4, %at; ld.global.b32 %{letter}, [%at];\n"
+        pair = selectors[which]
+        if in_registers:
+            load += f"  .reg .b16 %{letter}0, %{letter}1; mov.b16 %{letter}0, {pair[0]}; mov.b16 %{letter}1, {pair[1]};\n"
+            pair = (f"%{letter}0", f"%{letter}1")
+        end += f", %{letter}, {{{pair[0]}, {pair[1]}}}"
+    arrays.append(Array("out", "d", "b32", held(d)))
+    text = text.replace(closing, closing[:-1] + end + ";").replace(f"  {instruction}", load + f"  {instruction}")
+    name = instruction.replace(".sync.aligned", "") + "".join(f".{byte}{thread}" for byte, thread in selectors if scales)
+    title = "d = a * e * b * f + c; e, f: a factor for each block of a row or column, in the bytes and lanes that are selected" if scales else "d = a * b + c; elements in bytes"
+    return Case("mma.tiny", name, title, arrays, text, ["launch: grid 1 block 32"])
+
+
+def tiny_files():
+    tiny = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")
+    for i, a in enumerate(tiny):
+        yield tiny_file(a, tiny[(i + 1) % 5])
+        yield tiny_file(a, tiny[(i + 3) % 5], "f32", "kind::mxf8f6f4", 1, "ue8m0", ((i % 4, i % 2), ((i + 1) % 4, (i + 2) % 4)))
+    yield tiny_file("e2m1", "e4m3", "f16")
+    yield tiny_file("e4m3", "e4m3", "f32", "kind::mxf8f6f4", 1, "ue8m0", ((3, 1), (2, 3)), in_registers=True, default=True)
+    for byte in (0, 2):
+        yield tiny_file("e2m1", "e2m1", "f32", "kind::mxf4", 2, "ue8m0", ((byte, byte // 2), (2 - byte, byte + 1)), default=byte == 2)
+        yield tiny_file("e2m1", "e2m1", "f32", "kind::mxf4nvf4", 2, "ue8m0", ((byte, 1), (byte, byte)))
+    for kind in ("ue8m0", "ue4m3"):
+        yield tiny_file("e2m1", "e2m1", "f32", "kind::mxf4nvf4", 4, kind, ((0, 1), (0, 2)))
+
+
 # ---- mma.sp: A has only half of its elements, and the metadata says which ----
 
 
@@ -468,6 +577,7 @@ def transpose_file():
 def cases():
     yield from wmma_files()
     yield from mma_files()
+    yield from tiny_files()
     yield from sparse_files()
     for load in (True, False):
         for count in (1, 2, 4):

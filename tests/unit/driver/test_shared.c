@@ -46,6 +46,13 @@ CUresult cuMemExportToShareableHandle(void *, unsigned long long, int, unsigned 
 CUresult cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *),
     cuMemHostGetDevicePointer_v2(CUdeviceptr *, void *, unsigned);
 
+typedef struct multicast_object {
+  unsigned devices;
+  size_t bytes;
+  unsigned long long handle_types, flags;
+} multicast_object;
+CUresult cuMulticastCreate(unsigned long long *, const multicast_object *);
+
 #define PIECE ((size_t)2 << 20)
 enum { DESCRIPTOR = 1, FABRIC = 8, ROUNDS = 5 };
 static const properties sharable = {.type = 1, .handle_types = DESCRIPTOR, .location = {cudaMemLocationTypeDevice, 0}};
@@ -206,10 +213,46 @@ static void only_what_was_made_for_it(void **state) {
   run_both(not_sharable, nothing);
 }
 
+/* Multicast objects stay in their process: another one that is given the handle is told so. */
+static int start_with_a_switch(void) {
+  setenv("FARFAULT_MACHINE", "dgx-h100", 1);
+  setenv("FARFAULT_DEVICES", "2", 1);
+  return start();
+}
+
+static int multicast_exporter(void) {
+  unsigned long long object;
+  int descriptor;
+  char done;
+  CHECK(!start_with_a_switch());
+  CHECK(!cuMulticastCreate(&object, &(multicast_object){2, PIECE, DESCRIPTOR, 0}));
+  CHECK(cuMemExportToShareableHandle(&descriptor, object, FABRIC, 0) == CUDA_ERROR_NOT_SUPPORTED);
+  CHECK(!cuMemExportToShareableHandle(&descriptor, object, DESCRIPTOR, 0));
+  CHECK(!send_descriptor(sockets[0], descriptor) && read(sockets[0], &done, 1) == 1);
+  CHECK(!cuMemRelease(object) && !close(descriptor));
+  return 0;
+}
+
+static int multicast_importer(void) {
+  unsigned long long object = 77;
+  int descriptor;
+  CHECK(!start_with_a_switch() && !receive_descriptor(sockets[1], &descriptor));
+  CHECK(cuMemImportFromShareableHandle(&object, (void *)(intptr_t)descriptor, FABRIC) == CUDA_ERROR_NOT_SUPPORTED);
+  CHECK(cuMemImportFromShareableHandle(&object, (void *)(intptr_t)descriptor, DESCRIPTOR) == CUDA_ERROR_NOT_SUPPORTED);
+  CHECK(object == 77 && write(sockets[1], "d", 1) == 1);
+  return 0;
+}
+
+static void multicast_of_another_process_is_refused(void **state) {
+  (void)state;
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+  run_both(multicast_exporter, multicast_importer);
+}
+
 int main(void) {
   setenv("FARFAULT_THREADS", "1", 1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gpu_memory_of_two_processes),
-                                     cmocka_unit_test(host_memory_of_two_processes),
-                                     cmocka_unit_test(only_what_was_made_for_it)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gpu_memory_of_two_processes), cmocka_unit_test(host_memory_of_two_processes),
+      cmocka_unit_test(only_what_was_made_for_it), cmocka_unit_test(multicast_of_another_process_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

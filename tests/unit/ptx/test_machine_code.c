@@ -44,6 +44,27 @@ static void test_pipes_of_instructions(void **state) {
   check("ld.global.f32 %f1, [%d1];", 1, 0, 1, 0, 0, 0);
 }
 
+/* Half the bits of an element, twice the depth, the same time; four and six bits in bytes are bytes. */
+static void test_tensor_core(void **state) {
+#define D "{%f1, %f2, %f3, %f4}"
+#define A "{%r1, %r2, %r3, %r4}, {%r5, %r6}"
+  static const char *const bodies[] = {
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D ", " A ", " D ";",
+      "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 " D ", " A ", " D ";",
+      "mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e2m1.e3m2.f32 " D ", " A ", " D ";",
+      "mma.sync.aligned.kind::mxf8f6f4.block_scale.m16n8k32.row.col.f32.e2m1.e2m1.f32.ue8m0 " D ", " A ", " D
+      ", %r7, {0, 0}, %r8, {0, 0};",
+      "mma.sync.aligned.kind::mxf4.block_scale.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0 " D ", " A ", " D
+      ", %r7, {0, 0}, %r8, {0, 0};"};
+#undef A
+#undef D
+  for (size_t n = 0; n < sizeof bodies / sizeof *bodies; n++) {
+    uint32_t sum[PTX_PIPES];
+    sum_costs(bodies[n], sum);
+    if (sum[PTX_PIPE_TENSOR] != 4) fail_msg("%s: %u", bodies[n], sum[PTX_PIPE_TENSOR]);
+  }
+}
+
 static void test_what_takes_no_instruction(void **state) {
   check("mov.u32 %r1, %r2;", 0, 0, 0, 0, 0, 0);
   check("mov.f32 %f1, 0f3F800000;", 0, 0, 0, 0, 0, 0);
@@ -91,6 +112,7 @@ static void test_chains(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pipes_of_instructions),
+      cmocka_unit_test(test_tensor_core),
       cmocka_unit_test(test_what_takes_no_instruction),
       cmocka_unit_test(test_sequences),
       cmocka_unit_test(test_what_is_folded),
