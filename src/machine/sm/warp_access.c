@@ -235,11 +235,15 @@ static void lsu_leave(access_path *a, sm *m) {
   event_push(a->heap, m->lsu.port.free, EVENT_WARP, next);
 }
 
-/* An access of many lines reads the caches' tables all over: they are asked for ahead, in two steps. */
+/* Accesses read the caches' tables all over: the host is asked for them ahead, in two steps. An access of few lines has
+ * the first of them before its turn (access_prefetch). */
 enum { FAR = 8, NEAR = 4, MANY_LINES = 6 };
 
 static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
-  if (count < MANY_LINES) return;
+  if (count < MANY_LINES) {
+    for (uint32_t i = 0; i < count; i++) memory_prefetch_near(p->path->memory, p->m, trace_line_address(lines[i]));
+    return;
+  }
   for (uint32_t i = 1; i < FAR && i < count; i++)
     memory_prefetch_far(p->path->memory, p->m, trace_line_address(lines[i]));
   for (uint32_t i = 1; i < NEAR && i < count; i++)
