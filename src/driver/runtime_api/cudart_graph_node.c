@@ -108,6 +108,7 @@ CUDART_API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int
 
 static cudaError_t make_copy(const cudaMemcpy3DParms *from, engine_node_params *to) {
   if (!from) return cudaErrorInvalidValue;
+  if (!from->extent.width || !from->extent.height || !from->extent.depth) return cudaErrorInvalidValue; /* no node */
   *to = (engine_node_params){.kind = ENGINE_NODE_COPY};
   return cudart_copy_params(from, &to->copy);
 }
@@ -250,7 +251,7 @@ CUDART_API cudaError_t cudaGraphAddEmptyNode(CUDART_ADD) {
 
 static cudaError_t make_event(engine_node_kind kind, cudaEvent_t event, engine_node_params *to) {
   *to = (engine_node_params){.kind = kind, .event = event};
-  return cudaSuccess;
+  return event ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 NODE_CALLS(cudaGraphAddEventRecordNode, cudaGraphEventRecordNodeSetEvent, cudaGraphExecEventRecordNodeSetEvent,
