@@ -43,6 +43,12 @@ typedef struct copy_node {
   size_t to_shape[3], extent[3];
   int kind;
 } copy_node;
+typedef struct set_node {
+  void *to;
+  size_t pitch;
+  unsigned value, element;
+  size_t width, height;
+} set_node;
 
 typedef struct peer_copy {
   void *from_array;
@@ -150,6 +156,7 @@ error cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void *),
     cudaGraphAddMemcpyNode1D(void *, void *, void *, size_t, void *, const void *, size_t, int),
     cudaGraphMemcpyNodeGetParams(void *, copy_node *),
     cudaGraphAddEventRecordNode(void *, void *, void *, size_t, void *),
+    cudaGraphAddMemsetNode(void *, void *, void *, size_t, set_node *),
     cudaGetDriverEntryPoint(const char *, void *, unsigned long long, int *);
 
 enum { N = 1000, BYTES = 4 * N, TO_DEVICE = 1, TO_HOST = 2, PER_THREAD = 2 };
@@ -532,6 +539,8 @@ static void wrong_nodes(void) {
   }
   TELL(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, device, host, 0, TO_DEVICE));
   TELL(cudaGraphAddEventRecordNode(&node, graph, NULL, 0, NULL));
+  set_node rows = {device, 3, 0, 1, 4, 2}; /* which reach into each other */
+  TELL(cudaGraphAddMemsetNode(&node, graph, NULL, 0, &rows));
   CHECK(cudaGraphExecDestroy(executable));
   CHECK(cudaGraphDestroy(graph));
   CHECK(cudaFree(device));

@@ -184,6 +184,7 @@ NODE_CALLS(cudaGraphAddMemcpyNodeFromSymbol, cudaGraphMemcpyNodeSetParamsFromSym
 static cudaError_t make_set(const cudaMemsetParams *from, engine_node_params *to) {
   if (!from || (from->elementSize != 1 && from->elementSize != 2 && from->elementSize != 4))
     return cudaErrorInvalidValue;
+  if (from->height > 1 && from->pitch / from->elementSize < from->width) return cudaErrorInvalidValue;
   *to = (engine_node_params){.kind = ENGINE_NODE_SET,
                              .set = {.to = (uint64_t)(uintptr_t)from->dst,
                                      .width = from->width,
