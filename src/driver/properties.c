@@ -37,6 +37,17 @@ uint64_t properties_bus_bits(const machine_spec *s) {
 
 static int clamp(double value) { return value > INT_MAX ? INT_MAX : (int)value; }
 
+enum { ATOMIC_OPERATIONS = 13 };
+
+bool properties_atomics(const int *operations, unsigned count, unsigned *capabilities) {
+  if (!capabilities || !operations || !count) return false;
+  for (unsigned i = 0; i < count; i++) {
+    if (operations[i] < 0 || operations[i] >= ATOMIC_OPERATIONS) return false;
+    capabilities[i] = 0;
+  }
+  return true;
+}
+
 bool properties_attribute(const machine_spec *s, int device, int attribute, int *value) {
   int cc = capability(s);
 #define BY(two, three, five, six) (cc < 30 ? (two) : cc < 50 ? (three) : cc < 60 ? (five) : (six))

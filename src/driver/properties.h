@@ -55,6 +55,11 @@ typedef struct cudaDeviceProp_13 { /* cudaGetDeviceProperties of libcudart.so.13
  * are the same machine. */
 bool properties_attribute(const machine_spec *machine, int device, int attribute, int *value);
 
+/* What each of these atomic operations (cudaAtomicOperation, CUatomicOperation) can do between a device and the host,
+ * or two devices: what the attribute HostNativeAtomicSupported says, nothing. false: there is no such operation, or
+ * none is asked for. */
+bool properties_atomics(const int *operations, unsigned count, unsigned *capabilities);
+
 /* The memory's clock as drivers count it, half the data rate of a pin: dram_clock_mhz, or a multiple where that is a
  * command clock of more than two transfers (GDDR5). Times 2 and the bus it is dram_gbs, within rounding, unless
  * dram_gbs alone was set. */

@@ -43,6 +43,12 @@ typedef struct copy_node {
   size_t to_shape[3], extent[3];
   int kind;
 } copy_node;
+typedef struct set_node {
+  void *to;
+  size_t pitch;
+  unsigned value, element;
+  size_t width, height;
+} set_node;
 
 typedef struct peer_copy {
   void *from_array;
@@ -148,7 +154,10 @@ error cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void *),
     cudaGraphKernelNodeSetParams(void *, kernel_node *),
     cudaGraphExecKernelNodeSetParams(void *, void *, kernel_node *),
     cudaGraphAddMemcpyNode1D(void *, void *, void *, size_t, void *, const void *, size_t, int),
-    cudaGraphMemcpyNodeGetParams(void *, copy_node *);
+    cudaGraphMemcpyNodeGetParams(void *, copy_node *),
+    cudaGraphAddEventRecordNode(void *, void *, void *, size_t, void *),
+    cudaGraphAddMemsetNode(void *, void *, void *, size_t, set_node *),
+    cudaGetDriverEntryPoint(const char *, void *, unsigned long long, int *);
 
 enum { N = 1000, BYTES = 4 * N, TO_DEVICE = 1, TO_HOST = 2, PER_THREAD = 2 };
 
@@ -528,9 +537,27 @@ static void wrong_nodes(void) {
     printf("a copy of kind %d: %zu bytes of kind %d%s\n", kind, found.extent[0] * found.extent[1] * found.extent[2],
            found.kind, found.to == to && found.from == from ? "" : " from or to elsewhere");
   }
+  TELL(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, device, host, 0, TO_DEVICE));
+  TELL(cudaGraphAddEventRecordNode(&node, graph, NULL, 0, NULL));
+  set_node rows = {device, 3, 0, 1, 4, 2}; /* which reach into each other */
+  TELL(cudaGraphAddMemsetNode(&node, graph, NULL, 0, &rows));
   CHECK(cudaGraphExecDestroy(executable));
   CHECK(cudaGraphDestroy(graph));
   CHECK(cudaFree(device));
+}
+
+/* Without a status in CUDA 11, where another parameter's register must not be taken for it. From 13 on a runtime may be
+ * newer than the driver, which then has nothing to its version: newer_questions asks by version. */
+static void entry_points(void) {
+  void *function = NULL;
+  if (VERSION >= 13) return;
+  int status = 7, *told = &status;
+  TELL(cudaGetDriverEntryPoint("cuInit", &function, 0, VERSION == 11 ? (int *)1 : told));
+  printf("entry point: %s\n", function ? "found" : "none");
+  TELL(cudaGetDriverEntryPoint("cuNone", &function, 0, VERSION == 11 ? (int *)1 : told));
+  TELL(cudaGetDriverEntryPoint("cuNone", &function, 0, VERSION == 11 ? (int *)1 : NULL));
+  TELL(cudaGetDriverEntryPoint("cuInit", &function, 77, VERSION == 11 ? (int *)1 : told));
+  printf("entry point: status %d\n", status);
 }
 
 static void *in_a_thread(void *data) {
@@ -637,7 +664,37 @@ typedef struct box { /* cudaMemcpy3DBatchOp of two pointers */
   int order;
   unsigned flags;
 } box;
-error cudaMemcpy3DBatchAsync(size_t, box *, unsigned long long, void *);
+error cudaMemcpy3DBatchAsync(size_t, box *, unsigned long long, void *),
+    cudaDeviceGetHostAtomicCapabilities(unsigned *, const int *, unsigned, int),
+    cudaDeviceGetP2PAtomicCapabilities(unsigned *, const int *, unsigned, int, int),
+    cudaLogsCurrent(unsigned *, unsigned), cudaLogsDumpToMemory(unsigned *, char *, size_t *, unsigned),
+    cudaGetDriverEntryPointByVersion(const char *, void **, unsigned, unsigned long long, int *),
+    cudaStreamAttachMemAsync(void *, void *, size_t, unsigned);
+static void newer_questions(void *managed, void *stream) {
+  unsigned can[2] = {9, 9}, at = 9;
+  int operations[2] = {0, 4}, status = 7;
+  char log[8] = "x";
+  size_t size = sizeof log;
+  void *function;
+  TELL(cudaDeviceGetHostAtomicCapabilities(can, operations, 2, 0));
+  TELL(cudaDeviceGetHostAtomicCapabilities(can, operations, 2, 9));
+  TELL(cudaDeviceGetP2PAtomicCapabilities(can, operations, 2, 0, 1));
+  TELL(cudaDeviceGetP2PAtomicCapabilities(can, operations, 2, 0, 0));
+  printf("atomics: %u %u\n", can[0], can[1]);
+  operations[1] = 99;
+  TELL(cudaDeviceGetHostAtomicCapabilities(can, operations, 2, 0));
+  TELL(cudaLogsCurrent(&at, 0));
+  TELL(cudaLogsCurrent(&at, 1));
+  TELL(cudaLogsDumpToMemory(&at, log, &size, 0));
+  printf("log: %u, %zu bytes\n", at, size);
+  TELL(cudaGetDriverEntryPointByVersion("cuInit", &function, 99000, 0, &status));
+  TELL(cudaGetDriverEntryPointByVersion("cuInit", &function, 12000, 77, &status));
+  TELL(cudaGetDriverEntryPointByVersion("cuInit", &function, 12000, 0, &status));
+  TELL(cudaGetDriverEntryPointByVersion("cuNone", &function, 12000, 0, NULL));
+  printf("entry point: %d\n", status);
+  TELL(cudaStreamAttachMemAsync(stream, managed, 1024, 4));
+  TELL(cudaStreamAttachMemAsync(stream, managed, 4096, 4));
+}
 static void boxes_at_once(void *device, void *stream) {
   int in[6] = {1, 2, 3, 4, 5, 6}, out[4] = {0};
   box list[2] = {{{1, in, 12, 0, {0, 0}}, {1, device, 0, 0, {0, 0}}, {8, 2, 1}, 1, 0},
@@ -674,6 +731,7 @@ static void batches(void) {
   TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, in_order, &second, 1, stream));
   TELL(cudaMemcpyBatchAsync(&device, &from, bytes, 1, no_order, &first, 1, stream));
   boxes_at_once(device, stream);
+  newer_questions(managed, stream);
   TELL(cudaMemPrefetchAsync(managed, 4096, (place){0, 0}, 0, stream));
   TELL(cudaMemPrefetchBatchAsync(&managed, bytes, 1, &here, &first, 1, 0, stream));
   TELL(cudaMemPrefetchBatchAsync(&managed, bytes, 1, &nowhere, &first, 1, 0, stream));
@@ -768,6 +826,7 @@ int main(void) {
   batches();
   libraries();
   wrong_nodes();
+  entry_points();
   threads();
   devices();
   children();

@@ -4,6 +4,7 @@
  * a message. */
 #include "driver/engine/engine_peer.h"
 #include "driver/driver_api/libcuda.h"
+#include "driver/properties.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,16 +29,8 @@ LIBCUDA_CALL(cuDeviceGetP2PAttribute, (int *value, int attribute, CUdevice devic
   return CUDA_SUCCESS;
 }
 
-enum { ATOMIC_OPERATIONS = 13 }; /* CUatomicOperation: how many there are */
-
-/* Towards the host: what its attribute HostNativeAtomicSupported says, nothing. */
 static CUresult no_atomics(unsigned *capabilities, const int *operations, unsigned count) {
-  if (!capabilities || !operations || !count) return CUDA_ERROR_INVALID_VALUE;
-  for (unsigned i = 0; i < count; i++) {
-    if (operations[i] < 0 || operations[i] >= ATOMIC_OPERATIONS) return CUDA_ERROR_INVALID_VALUE;
-    capabilities[i] = 0;
-  }
-  return CUDA_SUCCESS;
+  return properties_atomics(operations, count, capabilities) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 LIBCUDA_CALL(cuDeviceGetHostAtomicCapabilities,
              (unsigned *capabilities, const int *operations, unsigned count, CUdevice device)) {

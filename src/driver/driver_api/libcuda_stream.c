@@ -107,12 +107,14 @@ LIBCUDA_PAIR(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned
                                                 : engine_stream_wait(engine_stream_handle(stream, own), event)))
 
 /* Which stream may touch a managed allocation does not change what is right here: checked and accepted. */
-static CUresult attach(CUdeviceptr pointer, unsigned flags) {
+static CUresult attach(CUdeviceptr pointer, size_t bytes, unsigned flags) {
   bool one = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle;
-  return one && engine_pointer_find(pointer).memory == ENGINE_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  engine_pointer found = engine_pointer_find(pointer);
+  bool whole = !bytes || bytes == found.bytes;
+  return one && whole && found.memory == ENGINE_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 LIBCUDA_PAIR(cuStreamAttachMemAsync, _ptsz, (CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags),
-             attach(pointer, flags))
+             attach(pointer, bytes, flags))
 
 /* ---- host functions ---- */
 

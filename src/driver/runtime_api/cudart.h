@@ -237,8 +237,12 @@ cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind);
+#if CUDART_MAJOR == 11
+CUDART_DECLARE(cudaGetDriverEntryPoint, _ptsz, (const char *symbol, void **function, unsigned long long flags))
+#else
 CUDART_DECLARE(cudaGetDriverEntryPoint, _ptsz,
                (const char *symbol, void **function, unsigned long long flags, int *status))
+#endif
 CUDART_DECLARE(cudaGetDriverEntryPointByVersion, _ptsz,
                (const char *symbol, void **function, unsigned version, unsigned long long flags, int *status))
 

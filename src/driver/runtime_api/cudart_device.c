@@ -274,21 +274,34 @@ static cudaError_t entry_point(const char *symbol, void **function, int version,
   if (!symbol || !function) return cudaErrorInvalidValue;
   cudaError_t error = engine_start();
   if (error) return error;
-  *function = NULL;
-  if (status) *status = 1; /* cudaDriverEntryPointSymbolNotFound */
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   void *asker = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
   get_proc_address ask = NULL;
   memcpy(&ask, &asker, sizeof ask);
-  int found = 1;
-  if (!ask || ask(symbol, function, version, flags, &found)) *function = NULL;
-  if (status) *status = *function ? 0 : found ? found : 1;
-  return *function || status ? cudaSuccess : cudaErrorSymbolNotFound;
+  void *address = NULL;
+  int found = 1; /* cudaDriverEntryPointSymbolNotFound */
+  /* of a newer driver, or flags */
+  if (ask && ask(symbol, &address, version, flags, &found)) return cudaErrorInvalidValue;
+  *function = address;
+  if (status) *status = found;
+  return cudaSuccess;
 }
 
+/* cudaEnableDefault, which is 0: as the program was compiled. */
+static unsigned long long flags_of(unsigned long long flags, bool own) { return flags || !own ? flags : 2; }
+
+#if CUDART_MAJOR == 11 /* has no status, and fails instead */
+static cudaError_t entry_point_11(const char *symbol, void **function, unsigned long long flags) {
+  cudaError_t error = entry_point(symbol, function, (int)engine_driver_version(), flags, NULL);
+  return error || *function ? error : cudaErrorSymbolNotFound;
+}
+CUDART_PAIR(cudaGetDriverEntryPoint, _ptsz, (const char *symbol, void **function, unsigned long long flags),
+            entry_point_11(symbol, function, flags_of(flags, own)))
+#else
 CUDART_PAIR(cudaGetDriverEntryPoint, _ptsz,
             (const char *symbol, void **function, unsigned long long flags, int *status),
-            entry_point(symbol, function, (int)engine_driver_version(), flags | (own ? 2 : 0), status))
+            entry_point(symbol, function, (int)engine_driver_version(), flags_of(flags, own), status))
+#endif
 CUDART_PAIR(cudaGetDriverEntryPointByVersion, _ptsz,
             (const char *symbol, void **function, unsigned version, unsigned long long flags, int *status),
-            entry_point(symbol, function, (int)version, flags | (own ? 2 : 0), status))
+            entry_point(symbol, function, (int)version, flags_of(flags, own), status))

@@ -108,6 +108,7 @@ CUDART_API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int
 
 static cudaError_t make_copy(const cudaMemcpy3DParms *from, engine_node_params *to) {
   if (!from) return cudaErrorInvalidValue;
+  if (!from->extent.width || !from->extent.height || !from->extent.depth) return cudaErrorInvalidValue; /* no node */
   *to = (engine_node_params){.kind = ENGINE_NODE_COPY};
   return cudart_copy_params(from, &to->copy);
 }
@@ -183,6 +184,7 @@ NODE_CALLS(cudaGraphAddMemcpyNodeFromSymbol, cudaGraphMemcpyNodeSetParamsFromSym
 static cudaError_t make_set(const cudaMemsetParams *from, engine_node_params *to) {
   if (!from || (from->elementSize != 1 && from->elementSize != 2 && from->elementSize != 4))
     return cudaErrorInvalidValue;
+  if (from->height > 1 && from->pitch / from->elementSize < from->width) return cudaErrorInvalidValue;
   *to = (engine_node_params){.kind = ENGINE_NODE_SET,
                              .set = {.to = (uint64_t)(uintptr_t)from->dst,
                                      .width = from->width,
@@ -250,7 +252,7 @@ CUDART_API cudaError_t cudaGraphAddEmptyNode(CUDART_ADD) {
 
 static cudaError_t make_event(engine_node_kind kind, cudaEvent_t event, engine_node_params *to) {
   *to = (engine_node_params){.kind = kind, .event = event};
-  return cudaSuccess;
+  return event ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 NODE_CALLS(cudaGraphAddEventRecordNode, cudaGraphEventRecordNodeSetEvent, cudaGraphExecEventRecordNodeSetEvent,

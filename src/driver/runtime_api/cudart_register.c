@@ -174,5 +174,8 @@ CUDART_API cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host) {
 CUDART_API cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *host) { return __cudaGetKernel(kernel, host); }
 
 CUDART_API cudaError_t cudaGetFuncBySymbol(cudaFunction_t *out, const void *symbol) {
-  return __cudaGetKernel((cudaKernel_t *)(void *)out, symbol);
+  cudaKernel_t kernel;
+  cudaError_t error = __cudaGetKernel(&kernel, symbol);
+  if (!error && out) *out = (cudaFunction_t)(void *)kernel;
+  return error || out ? error : engine_return(cudaErrorInvalidValue);
 }
