@@ -56,6 +56,7 @@ finish() {
   exit
 }
 
+[[ $mode != test ]] || export FARFAULT_FEWER=1 # of what is repeated only to see more of the same: tests/unit/share.h, tests/programs/common.sh
 targets=() label=
 if [[ $mode != quick ]]; then
   mkdir -p "$check"
@@ -85,7 +86,7 @@ if [[ $configured -eq 0 ]] && wait "$building"; then
     count $? "left to $check, which does not have them: $missing"
   fi
   # intercept_tls_get_addr=0: clang 14's leak check takes what lies before a library's thread-local block for its bounds, and dies of it now and then.
-  export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:intercept_tls_get_addr=0 UBSAN_OPTIONS=print_stacktrace=1
+  export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:intercept_tls_get_addr=0:malloc_context_size=8:quarantine_size_mb=32 UBSAN_OPTIONS=print_stacktrace=1
   export FARFAULT_PROGRAMS=$random_programs # for libfarfault: fewer than above
   export LLVM_PROFILE_FILE="$PWD/$check/profiles/%4m.profraw" # of coverage
   rm -rf "$check/profiles"

@@ -31,6 +31,9 @@ expect_out() { if grep -qF -- "$1" out; then pass; else wrong "$shown: '$1' is n
 expect_err() { if grep -qF -- "$1" err; then pass; else wrong "$shown: '$1' is not on stderr"; fi; }
 expect_no_out() { if [[ ! -s out ]]; then pass; else wrong "$shown: something is on stdout"; fi; }
 expect_no_err() { if [[ ! -s err ]]; then pass; else wrong "$shown: something is on stderr"; fi; }
+# one_in N: of what is repeated only to see more of the same, true each Nth time where FARFAULT_FEWER is set, as by `make test`; otherwise always.
+asked=0
+one_in() { [[ -z ${FARFAULT_FEWER-} ]] || ((asked++ % $1 == 0)); }
 expect() { if "$@"; then pass; else wrong "not so: $*"; fi; }
 finish() {
   [[ -z $(ls -A "$TMPDIR") ]] && pass || wrong "temporary files are left: $(ls -A "$TMPDIR")"

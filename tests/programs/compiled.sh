@@ -15,7 +15,7 @@ recorded() { # recorded HOW: $words[] as HOW executes it, in HOW.fft
 }
 
 while IFS=$'\t' read -r name _ _ small _; do
-  [[ $name == name ]] && continue
+  [[ $name != name ]] && one_in 3 || continue
   read -ra words <<<"$name $small"
   before=$(images)
   recorded interpret

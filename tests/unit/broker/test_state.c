@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "broker/state.h"
+#include "unit/share.h"
 
 enum { SENT = 256, SMS = 20, COLOURS = 8, CLIENTS = 12, ORPHAN_PATIENCE_MS = 250 };
 
@@ -416,7 +417,7 @@ static void change_locks(world *w, const model *m) {
 
 static void random_operations(void **unused) {
   uint64_t grants = 0;
-  for (unsigned seed = 1; seed <= 60; seed++) {
+  for (unsigned seed = 1; seed <= fewer(60, 3); seed++) {
     static world w;
     model m = {0};
     int64_t now = 0;
@@ -444,7 +445,7 @@ static void random_operations(void **unused) {
     state_free(&w.state);
   }
   print_message("%llu shares given back\n", (unsigned long long)grants);
-  assert_true(grants > 10000); /* it did something */
+  assert_true(grants > fewer(10000, 3)); /* it did something */
 }
 
 int main(void) {

@@ -15,6 +15,7 @@
 #include "compile/kernel_describe.h"
 #include "compiled/forms.h"
 #include "exec/launch/native.h"
+#include "unit/share.h"
 
 typedef struct described { /* one kernel, its decoded code and the request */
   ptx_module *module, *linked;
@@ -170,13 +171,14 @@ static void check_form(const program_form *form, const char *isa) {
 static void every_form(void **unused) {
   program_forms *forms = program_forms_make();
   assert_true(forms->items.count > 1000);
-  for (const char *const *isa = exec_isas(); *isa; isa++)
-    for (size_t n = 0; n < forms->items.count; n++) check_form(&forms->items.items[n], *isa);
+  uint32_t turn = 0;
+  for (const char *const *isa = exec_isas(); *isa; isa++, turn++)
+    for (size_t n = turn % one_in(2); n < forms->items.count; n += one_in(2)) check_form(&forms->items.items[n], *isa);
   program_forms_free(forms);
 }
 
 static void video(void **unused) {
-  for (uint32_t n = 0; n < 400; n++) {
+  for (uint32_t n = 0; n < fewer(400, 4); n++) {
     char name[80], selectors[3][8], statement[256];
     bool third = program_video(&state, name, sizeof name, selectors);
     snprintf(statement, sizeof statement, "%s %%r1%s, %%r2%s, %%r3%s%s;", name, selectors[0], selectors[1],

@@ -81,13 +81,15 @@ static inline void mini_set(ff_pages *pages, uint32_t page, bool on) {
 static inline void mini_block(const ff_view *view, uint64_t address, ff_block *block) {
   const mini *m = mini_of(view);
   *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1)};
-  for (uint32_t i = 0; i < FF_BLOCK_PAGES; i++) {
-    uint64_t page = (block->address - MINI_BASE) / FF_PAGE_BYTES + i;
-    if (block->address < MINI_BASE || page >= m->count) continue;
-    mini_set(&block->mapped, i, m->pages[page].mapped);
-    mini_set(&block->valid, i, m->pages[page].valid);
-    mini_set(&block->moving, i, m->pages[page].moving);
-    mini_set(&block->dirty, i, m->pages[page].dirty);
+  if (block->address < MINI_BASE) return;
+  const uint64_t first = (block->address - MINI_BASE) / FF_PAGE_BYTES;
+  for (uint32_t i = 0; i < FF_BLOCK_PAGES && first + i < m->count; i++) {
+    const mini_page *page = &m->pages[first + i];
+    if (!page->mapped && !page->valid && !page->moving && !page->dirty) continue;
+    mini_set(&block->mapped, i, page->mapped);
+    mini_set(&block->valid, i, page->valid);
+    mini_set(&block->moving, i, page->moving);
+    mini_set(&block->dirty, i, page->dirty);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "trace/origin.h"
+#include "unit/share.h"
 
 #define ARRAY_BYTES (UINT64_C(4) << 20)
 #define LINES_PER_BLOCK 64u
@@ -447,7 +448,7 @@ static void use_pages(trace_writer *w, uint64_t b, uint32_t i, const void *conte
 /* Each step is waited for, so a page is where the last that touched it wanted it: at the host (owner -1) or in one
  * GPU's memory, newer than the host's copy if a GPU wrote it or another GPU had it before. */
 static void test_random_steps(void **state) {
-  for (uint32_t round = 0; round < 12; round++) {
+  for (uint32_t round = 0; round < fewer(12, 3); round++) {
     devices d;
     uint64_t in[3] = {0}, out[3] = {0};
     int owner[PAGES];
@@ -582,7 +583,7 @@ static void test_anything_at_once(void **state) {
   const sim_manager *list = sim_managers(&count);
   for (uint32_t m = 0; m < count; m++) {
     if (!strcmp(list[m].name, "oracle")) continue; /* needs the future */
-    for (uint32_t round = 0; round < 10; round++) {
+    for (uint32_t round = 0; round < fewer(10, 2); round++) {
       devices first, again;
       random_program(&first, list[m].name, round, 100 * m + round);
       random_program(&again, list[m].name, round, 100 * m + round);
