@@ -38,6 +38,47 @@ bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uin
   return decode_source(d, &base, *wide ? PTX_U64 : PTX_U32, offset);
 }
 
+/* ---- addresses of parameters and constants in 32 bits ---- */
+
+/* Where a space of 64 bits begins, in which this function takes an address by mov.b32, as LLVM does for its short
+ * pointers; 0: it does not. A kernel's parameters lie together, and so do a module's constants: the upper half of an
+ * address is that of the nearest address with this lower half. */
+static uint64_t short_space(const decoder *d, ptx_space space) {
+  for (uint32_t n = 0; n < d->func->instr_count; n++) {
+    const ptx_instr *instr = &d->func->instrs[n];
+    const ptx_operand *from = &instr->operands[1];
+    if (instr->opcode != PTX_OP_MOV || instr->operand_count != 2 || from->kind != PTX_OPERAND_SYMBOL ||
+        !from->symbol->var || from->symbol->var->space != space || exec_type_slot(instr->types[0]) != 4)
+      continue;
+    uint64_t address;
+    return exec_symbol_address(d->kernel, from->symbol, &address, NULL) == FF_OK ? address : 0;
+  }
+  return 0;
+}
+
+/* The address of 64 bits that has the lower half of `slot` and is nearest to `near`. */
+static uint32_t lengthen(decoder *d, uint32_t slot, bool wide, uint64_t near) {
+  uint32_t low = decode_temp(d), full = decode_temp(d);
+  exec_instr *i;
+  if (wide) {
+    i = decode_move(d, EXEC_MOVE_NARROW);
+    i->dst = low;
+    i->src[0] = slot;
+  }
+  i = decode_move(d, EXEC_MOVE_ADD32);
+  i->dst = low;
+  i->src[0] = wide ? low : slot;
+  i->immediate = -(int64_t)near;
+  i = decode_move(d, EXEC_MOVE_WIDEN_SIGN);
+  i->dst = full;
+  i->src[0] = low;
+  i = decode_move(d, EXEC_MOVE_ADD64);
+  i->dst = full;
+  i->src[0] = full;
+  i->immediate = (int64_t)near;
+  return full;
+}
+
 /* ---- .param variables in the frame ---- */
 
 static uint32_t place_word(const exec_place *place, uint64_t at) {
@@ -295,6 +336,11 @@ bool decode_memory(decoder *d) {
   bool wide;
   int64_t add;
   if (!decode_address(d, address, space, &base, &wide, &add) || !data_slots(d, data, a, load, type)) return false;
+  uint64_t near = !wide && space == PTX_SPACE_CONST ? short_space(d, ptx_instr_space(instr)) : 0;
+  if (near) {
+    base = lengthen(d, base, wide, near);
+    wide = true;
+  }
   if (!wide && (space == PTX_SPACE_GENERIC || space == PTX_SPACE_GLOBAL || space == PTX_SPACE_CONST))
     return decode_fail(d, "a 32-bit address in a 64-bit space");
   if (load) {
@@ -611,6 +657,9 @@ bool decode_cvta(decoder *d) {
   if (instr->operand_count < 2 || !decode_source(d, &instr->operands[1], type, &src))
     return d->error->status != FF_OK ? false : decode_fail(d, "cvta");
   if (!decode_destination(d, &instr->operands[0], type, &dst)) return false;
+  bool whole = exec_type_slot(type) == 8 && !window && (space == PTX_SPACE_PARAM || space == PTX_SPACE_CONST);
+  uint64_t near = whole ? short_space(d, space) : 0;
+  if (near) src = lengthen(d, src, true, near);
   exec_instr *i = decode_move(d, exec_type_slot(type) == 8 ? EXEC_MOVE_ADD64 : EXEC_MOVE_ADD32);
   i->dst = dst;
   i->src[0] = src;

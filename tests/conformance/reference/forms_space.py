@@ -94,6 +94,27 @@ def generic_addresses():
         "grid 1 block 64",
         target=(77, 80),
     )
+    for name, take in (
+        ("cvta.param.u64", "mov.b32 %x, given; cvt.u64.u32 %to, %x; cvta.param.u64 %to, %to; mad.wide.u32 %at, %z, 4, %to; ld.u32 %x, [%at];"),
+        ("ld.param.u32", "mov.b32 %x, given; mad.lo.u32 %x, %z, 4, %x; ld.param.u32 %x, [%x];"),
+        ("cvta.const.u64", "mov.b32 %x, table; cvt.u64.u32 %to, %x; cvta.const.u64 %to, %to; mad.wide.u32 %at, %z, 4, %to; ld.u32 %x, [%at];"),
+        ("ld.const.u32", "mov.b32 %x, table; mad.lo.u32 %x, %z, 4, %x; ld.const.u32 %x, [%x];"),
+    ):
+        text = f""".const .align 8 .b32 table[4] = {{{", ".join(str(x) for x in given)}}};
+.visible .entry test(.param .u64 d, .param .align 8 .b8 given[16])
+{{
+{INDEX}  and.b32 %z, %i, 3; {take}
+{store("d", "%x")}  ret;
+}}"""
+        yield kernel_case(
+            "cvta",
+            f"{name}.short",
+            "an address taken in 32 bits, as LLVM takes short pointers",
+            [Array("out", "d", "u32", (given * 16)[:64]), Array("param", "given", "u32", given)],
+            text,
+            "grid 1 block 64",
+            target=(77, 80),
+        )
 
 
 def space_tests():
