@@ -85,6 +85,7 @@ if [[ $configured -eq 0 ]] && wait "$building"; then
     [[ -z $missing ]]
     count $? "left to $check, which does not have them: $missing"
   fi
+  # malloc_context_size, quarantine_size_mb: less than by default, which takes a tenth of the tests' time.
   # intercept_tls_get_addr=0: clang 14's leak check takes what lies before a library's thread-local block for its bounds, and dies of it now and then.
   export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:intercept_tls_get_addr=0:malloc_context_size=8:quarantine_size_mb=32 UBSAN_OPTIONS=print_stacktrace=1
   export FARFAULT_PROGRAMS=$random_programs # for libfarfault: fewer than above
