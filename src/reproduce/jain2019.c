@@ -184,12 +184,12 @@ static const repro_row rows[] = {
 static const repro_note notes[] = {{"DM, n", true, FIGURE_8}, {"SCSB", true, FIGURE_8}, {"DCSB", true, FIGURE_8},
                                    {"SCDB", true, FIGURE_8},  {"DCDB", true, FIGURE_8}, {NULL, false, NULL}};
 
-#define FOUR(label, way, alone)                                                                                   \
-  {label ", nobody", way " none", alone}, {label ", MM", way " MM", alone}, {label ", FWT", way " FWT", alone}, { \
-    label ", VA", way " VA", alone                                                                                \
+#define FOUR(label, way, alone)                                                                                 \
+  {label ", none", way " none", alone}, {label ", MM", way " MM", alone}, {label ", FWT", way " FWT", alone}, { \
+    label ", VA", way " VA", alone                                                                              \
   }
 #define TWO(label, way, alone) \
-  {label ", nobody", way " none", alone}, { label ", VA", way " VA", alone }
+  {label ", none", way " none", alone}, { label ", VA", way " VA", alone }
 #define WAYS(machine)                                                                                      \
   {"MPS", EVERY(machine " MPS"), machine " MPS none"}, {"CP", EVERY(machine " CP"), machine " CP none"}, { \
     "CMP", EVERY(machine " CMP"), machine " CMP none"                                                      \

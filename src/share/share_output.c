@@ -148,7 +148,7 @@ static void write_over_none(const share_matrix *m, uint32_t isolation, ff_text *
     table_cell_cut(&t, share_measured_label(m, a), 24);
     for (uint32_t column = 1; column <= m->interferer_count; column++)
       share_number_cell(&t, share_over_none(m, isolation, a, column), "%.3f");
-    share_number_cell(&t, share_variation(m, isolation, a, NULL), "%.1f %%");
+    share_number_cell(&t, share_percent(share_variation(m, isolation, a, NULL)), "%.1f %%");
   }
   finish(&t, out);
 }
@@ -191,8 +191,9 @@ static void write_isolation(const share_matrix *m, uint32_t isolation, ff_text *
   if (m->interferer_count) write_over_none(m, isolation, out);
   write_normalised(m, isolation, out);
   if (isnan(s.variation_average)) return;
-  ff_text_add(out, "  variation: %.1f %% on average, %.1f %% at most (%s beside %s)\n", s.variation_average,
-              s.variation_most, share_measured_label(m, s.most_a), share_column_label(m, s.most_column));
+  ff_text_add(out, "  variation: %.1f %% on average, %.1f %% at most (%s beside %s)\n",
+              share_percent(s.variation_average), share_percent(s.variation_most), share_measured_label(m, s.most_a),
+              share_column_label(m, s.most_column));
 }
 
 static void write_summary(const share_matrix *m, ff_text *out) {
@@ -204,8 +205,8 @@ static void write_summary(const share_matrix *m, ff_text *out) {
   for (uint32_t i = 0; i < m->isolation_count; i++) {
     share_summary s = share_summarise(m, i);
     table_cell(&t, "%s", share_isolation_name(m->isolations[i]));
-    share_number_cell(&t, s.variation_average, "%.1f %%");
-    share_number_cell(&t, s.variation_most, "%.1f %%");
+    share_number_cell(&t, share_percent(s.variation_average), "%.1f %%");
+    share_number_cell(&t, share_percent(s.variation_most), "%.1f %%");
     share_number_cell(&t, s.normalised_none, "%.3f");
     share_number_cell(&t, s.normalised_worst, "%.3f");
     share_number_cell(&t, s.unused_gbs, "%.1f GB/s");

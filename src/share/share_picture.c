@@ -120,7 +120,7 @@ static void add_matrix(const share_matrix *m, uint32_t isolation, const grid *g,
     svg_text(out, left - 10, top + CELL_HEIGHT / 2.0 + 4, "text-anchor=\"end\" font-size=\"12\"", name);
     for (uint32_t column = 1; column <= m->interferer_count; column++)
       add_square(share_over_none(m, isolation, a, column), left + g->square * (column - 1), top, g->square, out);
-    snprintf(value, sizeof value, isnan(variation) ? "-" : "%.1f %%", variation);
+    snprintf(value, sizeof value, isnan(variation) ? "-" : "%.1f %%", share_percent(variation));
     svg_text(out, right, top + CELL_HEIGHT / 2.0 + 4, "font-size=\"12\"", value);
   }
 }

@@ -20,6 +20,8 @@ const char *share_column_label(const share_matrix *m, uint32_t column);
 /* A cell of a table: a time of people, "1.04", "4.0 %"; "-" where there is none. */
 void share_time_cell(table *t, double us);
 void share_number_cell(table *t, double value, const char *format);
+/* A percentage that is shown with one decimal: without the sign of what is shown as 0. */
+static inline double share_percent(double percent) { return percent > -0.05 && percent < 0 ? 0 : percent; }
 /* A text as a field of CSV. */
 void share_csv_text(const char *text, ff_text *out);
 void share_csv_number(double value, ff_text *out); /* with a comma before it; NAN: empty */

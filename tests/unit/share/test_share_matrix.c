@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "share/share_matrix.h"
+#include "share/share_private.h"
 
 static machine_spec spec;
 
@@ -124,6 +125,11 @@ static void test_faster(void **state) {
   share_matrix_free(&m);
 }
 
+static void test_nothing_has_no_sign(void **state) {
+  assert_false(signbit(share_percent(-0.049)));
+  assert_true(share_percent(-0.051) == -0.051 && share_percent(0.049) == 0.049 && isnan(share_percent(NAN)));
+}
+
 static void test_what_is_missing(void **state) {
   share_matrix m;
   make(&m, 2);
@@ -234,9 +240,10 @@ static void test_outcomes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cells),           cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_faster),
-      cmocka_unit_test(test_what_is_missing), cmocka_unit_test(test_labels),     cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_outcomes),
+      cmocka_unit_test(test_cells),    cmocka_unit_test(test_arithmetic),
+      cmocka_unit_test(test_faster),   cmocka_unit_test(test_what_is_missing),
+      cmocka_unit_test(test_labels),   cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_outcomes), cmocka_unit_test(test_nothing_has_no_sign),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
