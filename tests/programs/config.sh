@@ -15,6 +15,11 @@ simulates() { # simulates "MANAGERS" MACHINE ARGUMENT...: the table of farfault 
   expect test "$(managers out)" = "$1 "
 }
 
+# ---- it takes no argument ----
+run "$farfault" config machine
+expect_status 64
+expect_err "'machine': it takes no arguments"
+
 # ---- which counts ----
 run "$farfault" config
 expect_status 0

@@ -9,7 +9,11 @@
 #include "report/table.h"
 #include "session/session.h"
 
-static error_t parse(int key, char *value, struct argp_state *state) { return ARGP_ERR_UNKNOWN; }
+static error_t parse(int key, char *value, struct argp_state *state) {
+  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+  cli_refuse(state, "'%s': it takes no arguments (defaults are written into ./farfault.yaml by hand)", value);
+  return 0;
+}
 
 static const char *of_command(const config_value *v) { return v->command ? v->command : "run, record, sim"; }
 
