@@ -53,7 +53,8 @@ static int print(const configuration *c) {
   add_default(c, "memory", CLI_DEFAULT_MANAGERS, &t);
   table_write(&t, 0, &out);
   if (!c->files[0] && !c->files[1])
-    ff_text_add(&out, "(no file: ./farfault.yaml, or farfault/farfault.yaml in XDG_CONFIG_HOME or ~/.config)\n");
+    ff_text_add(&out,
+                "(no file: neither ./farfault.yaml nor farfault/farfault.yaml in $XDG_CONFIG_HOME\n or ~/.config)\n");
   int status = cli_print(&out);
   table_free(&t);
   free(out.chars);
