@@ -204,7 +204,7 @@ class Result:
         for simulation in self.simulations:
             if simulation.memory == str(memory):
                 return simulation
-        raise KeyError(f"{memory}: no memory manager of this result: {', '.join(s.memory for s in self.simulations)}")
+        raise KeyError(f"{memory}: no memory manager of this result, which has {', '.join(s.memory for s in self.simulations)}")
 
     def __iter__(self) -> Iterator[Simulation]:
         return iter(self.simulations)

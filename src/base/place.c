@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that show a place in a text, and the nearest word to a mistyped one.
  *
- * The shown line is at most SHOWN_WIDTH characters and printable, whatever the text holds; the caret
- * stands under the byte that line:column names. */
+ * The shown line is at most SHOWN_WIDTH bytes and printable, whatever the text holds; the caret stands under the
+ * character that has the byte which line:column names. */
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -35,10 +35,26 @@ static size_t character_length(const unsigned char *text, size_t length) {
   return wanted;
 }
 
+/* The same with at least one byte: what is no character is shown as one `?`. */
+static size_t shown_length(const char *text, size_t length) {
+  size_t bytes = character_length((const unsigned char *)text, length);
+  return bytes ? bytes : 1;
+}
+
+uint32_t ff_column_in_bytes(const char *text, size_t size, uint32_t line, uint32_t column) {
+  const char *start = text && line && column ? find_line(text, size, line) : NULL;
+  if (!start) return column;
+  size_t length = (size_t)(text + size - start), at = 0;
+  uint32_t passed = 1;
+  for (; passed < column && at < length && start[at] != '\n'; passed++) at += shown_length(start + at, length - at);
+  return (uint32_t)at + 1 + column - passed;
+}
+
 /* Adds the line and the caret line below it to `out`. */
 static void show_line(ff_text *out, const char *start, size_t length, uint32_t column) {
-  size_t first = column > SHOWN_BEFORE ? column - SHOWN_BEFORE : 0;
-  if (first > length) first = length;
+  size_t first = 0, caret = 0; /* bytes left out on the left; characters before the caret */
+  while (column > SHOWN_BEFORE && first < length && first < column - SHOWN_BEFORE)
+    first += shown_length(start + first, length - first);
   size_t shown = length - first < SHOWN_WIDTH ? length - first : SHOWN_WIDTH;
   ff_text_add(out, "\n  ");
   for (size_t i = 0; i < shown;) {
@@ -47,8 +63,9 @@ static void show_line(ff_text *out, const char *start, size_t length, uint32_t c
     if (bytes) ff_text_add(out, "%.*s", (int)bytes, c);
     else ff_text_add(out, "%c", *c == '\t' ? ' ' : '?');
     i += bytes ? bytes : 1;
+    caret += first + i < column;
   }
-  if (column && column <= length + 1) ff_text_add(out, "\n  %*s^", (int)(column - 1 - first), "");
+  if (column && column <= length + 1) ff_text_add(out, "\n  %*s^", (int)caret, "");
 }
 
 ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, const char *text, size_t size,

@@ -47,6 +47,10 @@ ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, c
                           uint32_t line, uint32_t column, const char *format, ...)
     __attribute__((format(printf, 8, 9)));
 
+/* The column in bytes that ff_fail_in_text takes, of one in characters of UTF-8 (from 1), as parsers of YAML and JSON
+ * count; the same column where the text has no such line. */
+uint32_t ff_column_in_bytes(const char *text, size_t size, uint32_t line, uint32_t column);
+
 /* For "did you mean": the candidate (NULL-ended list) nearest to `word` by edit distance, or NULL if none is near. */
 const char *ff_closest(const char *word, const char *const *candidates);
 

@@ -66,7 +66,8 @@ static ff_status fail_parse(const ff_yaml *y) {
   void *at = NULL;
   struct fy_diag_error *first = fy_diag_errors_iterate(y->diag, &at);
   if (!first) return ff_fail(y->error, FF_PARSE, "%s: is not YAML", y->file);
-  uint32_t line = first->line > 0 ? (uint32_t)first->line : 1, column = first->column > 0 ? (uint32_t)first->column : 0;
+  uint32_t line = first->line > 0 ? (uint32_t)first->line : 1;
+  uint32_t column = ff_column_in_bytes(y->text, y->size, line, first->column > 0 ? (uint32_t)first->column : 0);
   return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "not YAML: %s", first->msg);
 }
 
@@ -161,5 +162,6 @@ ff_status ff_yaml_fail(const ff_yaml *yaml, struct fy_node *node, const char *fo
   ff_vfail(&about, FF_PARSE, format, args);
   va_end(args);
   ff_yaml_place(node, &line, &column);
+  column = ff_column_in_bytes(yaml->text, yaml->size, line, column);
   return ff_fail_in_text(yaml->error, FF_PARSE, yaml->file, yaml->text, yaml->size, line, column, "%s", about.message);
 }

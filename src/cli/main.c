@@ -67,10 +67,14 @@ static int help(FILE *out) {
   return CLI_DONE;
 }
 
-static int unknown(const char *name) {
+const char *cli_command_near(const char *name) {
   const char *names[sizeof cli_commands / sizeof cli_commands[0]] = {0};
   for (int i = 0; cli_commands[i]; i++) names[i] = cli_commands[i]->name;
-  const char *near = cli_closest(name, names);
+  return cli_closest(name, names);
+}
+
+static int unknown(const char *name) {
+  const char *near = cli_command_near(name);
   if (name[0] == '-')
     return cli_fail(CLI_USAGE,
                     "no option '%s' here: options go behind the command, as in farfault run --memory copy ./saxpy",

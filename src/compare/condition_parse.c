@@ -182,7 +182,7 @@ static metric_id parse_metric(parser *p) {
   char name[64];
   size_t length = 0;
   const char *start = p->at;
-  while (is_word(start[length])) length++;
+  while (is_word(start[length]) || (unsigned char)start[length] >= 0x80) length++; /* the message has the whole word */
   p->at += length;
   snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), start);
   metric_id id = metric_find(name);

@@ -413,10 +413,11 @@ ff_status report_json_read(const char *file, const char *text, size_t size, repo
   json_error_t why;
   json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
   if (!root && !size) return ff_fail(error, FF_PARSE, "%s: is empty", file);
+  uint32_t line = !root && why.line > 0 ? (uint32_t)why.line : 1;
   if (!root)
     return ff_fail_in_text(
-        error, FF_PARSE, file, text, size, why.line > 0 ? (uint32_t)why.line : 1,
-        why.column > 0 ? (uint32_t)why.column : 0, "not JSON: %s%s", why.text,
+        error, FF_PARSE, file, text, size, line,
+        ff_column_in_bytes(text, size, line, why.column > 0 ? (uint32_t)why.column : 0), "not JSON: %s%s", why.text,
         json_error_code(&why) == json_error_premature_end_of_input ? ": it is cut off; it has to be made again" : "");
   reader r = {file, error};
   ff_status status = get_run(&r, root, run);

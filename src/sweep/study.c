@@ -38,6 +38,7 @@ ff_status study_fail(const study *study, uint32_t line, uint32_t column, ff_erro
   va_start(args, format);
   ff_vfail(&about, FF_PARSE, format, args);
   va_end(args);
+  column = ff_column_in_bytes(study->text, study->size, line, column);
   return ff_fail_in_text(error, FF_PARSE, study->file, study->text, study->size, line, column, "%s", about.message);
 }
 

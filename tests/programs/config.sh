@@ -15,6 +15,11 @@ simulates() { # simulates "MANAGERS" MACHINE ARGUMENT...: the table of farfault 
   expect test "$(managers out)" = "$1 "
 }
 
+# ---- it takes no argument ----
+run "$farfault" config machine
+expect_status 64
+expect_err "'machine': it takes no arguments"
+
 # ---- which counts ----
 run "$farfault" config
 expect_status 0
@@ -79,7 +84,9 @@ refused() { # refused TEXT PLACE MESSAGE
 }
 refused 'memry: uvm\n' 1:1 "no option 'memry' of run, record and sim: did you mean 'memory'?"
 refused 'machine: h100\nsim:\n  memry: uvm\n' 3:3 "no option 'memry' of sim: did you mean 'memory'?"
-refused 'smi:\n  memory: uvm\n' 1:1 "no command 'smi'"
+refused 'smi:\n  memory: uvm\n' 1:1 "no command 'smi': did you mean 'sim'?"
+refused 'xyzzy:\n  memory: uvm\n' 1:1 "no command 'xyzzy' (farfault --help lists them)"
+refused 'sim: 3\n' 1:1 "below the command 'sim' its options are wanted: NAME: VALUE"
 refused 'memory: uvm\nmemory: copy\n' 2:1 "is given twice"
 refused 'memory: [[uvm]]\n' 1:1 "must be a single one"
 refused 'verbose: maybe\n' 1:10 "is true or false"

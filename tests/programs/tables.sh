@@ -85,4 +85,13 @@ done
 on 80 "$farfault" list managers
 expect grep -qE '^demand +block +none +demand paging, blocking' out
 expect test "$(awk '/^demand /{ on = 1 } /^replay /{ on = 0 } on' out | cut -c37- | tr -s '\n ' ' ' | sed "s|^ ||; s| \$||")" = "$(sed -n 's/^demand .*\(demand paging.*\)/\1/p' managers)"
+# What a command is asked for stays, whatever else is left out.
+on 80 "$farfault" machine show h100
+fits 80
+expect grep -qE '^sm_count +132$' out
+expect_out "(not shown: group, unit, source; --wide shows all)"
+on 80 "$farfault" machine diff a100 h100
+fits 80
+expect grep -qE '^sm_count +108 +132 +1\.22x$' out
+expect_out "(not shown: unit; --wide shows all)"
 finish

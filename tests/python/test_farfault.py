@@ -125,7 +125,7 @@ class Results(Case):
         self.assertEqual(result["copy"]["faults"], 0)
         self.assertGreater(result["uvm+fault_us=9"]["faults"], 0)
         self.assertEqual(result[0].counters["time_ps"], round(result[0].time_us * 1e6))
-        with self.assertRaisesRegex(KeyError, "no memory manager of this result: copy"):
+        with self.assertRaisesRegex(KeyError, "demand: no memory manager of this result, which has copy"):
             result["demand"]
         with self.assertRaisesRegex(KeyError, "no counter"):
             result[0]["no_such"]

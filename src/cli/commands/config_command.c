@@ -9,7 +9,11 @@
 #include "report/table.h"
 #include "session/session.h"
 
-static error_t parse(int key, char *value, struct argp_state *state) { return ARGP_ERR_UNKNOWN; }
+static error_t parse(int key, char *value, struct argp_state *state) {
+  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+  cli_refuse(state, "'%s': it takes no arguments (defaults are written into ./farfault.yaml by hand)", value);
+  return 0;
+}
 
 static const char *of_command(const config_value *v) { return v->command ? v->command : "run, record, sim"; }
 
@@ -49,7 +53,8 @@ static int print(const configuration *c) {
   add_default(c, "memory", CLI_DEFAULT_MANAGERS, &t);
   table_write(&t, 0, &out);
   if (!c->files[0] && !c->files[1])
-    ff_text_add(&out, "(no file: ./farfault.yaml, or farfault/farfault.yaml in XDG_CONFIG_HOME or ~/.config)\n");
+    ff_text_add(&out,
+                "(no file: neither ./farfault.yaml nor farfault/farfault.yaml in $XDG_CONFIG_HOME\n or ~/.config)\n");
   int status = cli_print(&out);
   table_free(&t);
   free(out.chars);

@@ -149,6 +149,7 @@ static int show(const arguments *a) {
   table t;
   table_start(&t, "llrlw");
   table_names(&t, (const char *const[]){"group", "name", "value", "unit", "source", NULL});
+  t.spare = (const char *const[]){"group", "source", NULL}; /* never the values */
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) {
     const spec_entry *entry = &text->entries[i];
     if (!entry->value && !a->verbose) continue;
@@ -201,15 +202,17 @@ static int print_difference(const arguments *a, const spec_text texts[2]) {
   ff_text out = {0};
   json_t *list = json_array();
   table t;
+  size_t width = a->verbose ? 40 : 21; /* two values and their ratio fit 80 columns */
   table_start(&t, a->verbose ? "lrrrlww" : "lrrrl");
   table_names(&t, (const char *const[]){"name", a->machines[0], a->machines[1], "ratio", "unit", NULL});
   if (a->verbose) table_names(&t, (const char *const[]){"source", "source", NULL});
+  t.spare = (const char *const[]){"source", "source", "unit", "ratio", NULL}; /* never the values */
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) {
     const spec_entry *first = &texts[0].entries[i], *second = &texts[1].entries[i];
     if (same_value(texts, i)) continue;
     table_cell(&t, "%s", spec_params[i].name);
-    table_cell_cut(&t, first->value ? first->value : "-", 40);
-    table_cell_cut(&t, second->value ? second->value : "-", 40);
+    table_cell_cut(&t, first->value ? first->value : "-", width);
+    table_cell_cut(&t, second->value ? second->value : "-", width);
     ratio_cell(&t, texts, i);
     table_cell(&t, "%s", spec_params[i].unit);
     for (int n = 0; a->verbose && n < 2; n++) {

@@ -140,6 +140,13 @@ static ff_status read_section(reader *r, const cli_command *command, struct fy_n
   return status;
 }
 
+/* An entry of the file that is neither an option's nor a command's. */
+static ff_status fail_section(const reader *r, const char *name, struct fy_node *key) {
+  const char *near = cli_command_near(name);
+  if (near) return ff_yaml_fail(&r->yaml, key, "no command '%s': did you mean '%s'?", name, near);
+  return ff_yaml_fail(&r->yaml, key, "no command '%s' (farfault --help lists them)", name);
+}
+
 static ff_status read_top(reader *r) {
   struct fy_node *root = ff_yaml_root(&r->yaml);
   struct fy_node_pair *pair;
@@ -150,9 +157,14 @@ static ff_status read_top(reader *r) {
   while (!status && (pair = fy_node_mapping_iterate(root, &at))) {
     struct fy_node *key = fy_node_pair_key(pair), *node = fy_node_pair_value(pair);
     if (!ff_yaml_scalar(key, name)) return ff_yaml_fail(&r->yaml, key, "an option's name must be a plain word");
-    const cli_command *command = fy_node_is_mapping(node) ? cli_command_find(name) : NULL;
-    if (fy_node_is_mapping(node) && !command) return ff_yaml_fail(&r->yaml, key, "no command '%s'", name);
-    status = command ? read_section(r, command, node) : read_option(r, NULL, name, key, node);
+    const cli_command *command = cli_command_find(name);
+    cli_option option;
+    const char *near = NULL;
+    if (!fy_node_is_mapping(node)) {
+      if (command && !look_up(NULL, name, &option, &near))
+        return ff_yaml_fail(&r->yaml, key, "below the command '%s' its options are wanted: NAME: VALUE", name);
+      status = read_option(r, NULL, name, key, node);
+    } else status = command ? read_section(r, command, node) : fail_section(r, name, key);
   }
   return status;
 }

@@ -37,6 +37,8 @@ extern const cli_command *const cli_commands[]; /* NULL-ended */
 
 /* NULL: there is none. */
 const cli_command *cli_command_find(const char *name);
+/* For "did you mean": the name of the command nearest to `name`, or NULL if none is near. */
+const char *cli_command_near(const char *name);
 
 /* Fills it in from the command's tables, those of its action where it is not NULL ("profile" of `farfault offload
  * profile`); false if it does not parse its arguments by cli_parse. Names and help texts belong to the command,

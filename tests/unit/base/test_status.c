@@ -68,6 +68,30 @@ static void the_caret_stands_under_the_column(void **state) {
   assert_string_equal(shown(4, 5), "f.x:4:5: bad 7\n  last\n      ^");
 }
 
+static void the_caret_stands_under_the_letter_of_several_bytes(void **state) {
+  static const char text[] = "a\xc3\xa4\xe2\x82\xac = z\n"; /* 1, 2 and 3 bytes */
+  static const struct {
+    uint32_t column;
+    const char *caret;
+  } rows[] = {{1, "\n  ^"},   {2, "\n   ^"},   {3, "\n   ^"},      {4, "\n    ^"},
+              {6, "\n    ^"}, {7, "\n     ^"}, {10, "\n        ^"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ff_error error;
+    ff_fail_in_text(&error, FF_PARSE, "f", text, sizeof text - 1, 1, rows[i].column, "bad");
+    assert_string_equal(strrchr(error.message, '\n'), rows[i].caret);
+  }
+}
+
+static void columns_of_characters_become_bytes(void **state) {
+  static const char text[] = "plain\na\xc3\xa4\xff\xe2\x82\xac.\nlast";
+  static const uint32_t bytes[] = {0, 1, 2, 4, 5, 8, 9, 10}; /* by column; beyond the line they count on */
+  for (uint32_t column = 0; column < sizeof bytes / sizeof *bytes; column++)
+    assert_int_equal(ff_column_in_bytes(text, sizeof text - 1, 2, column), bytes[column]);
+  assert_int_equal(ff_column_in_bytes(text, sizeof text - 1, 3, 5), 5);
+  assert_int_equal(ff_column_in_bytes(text, sizeof text - 1, 4, 5), 5); /* no such line */
+  assert_int_equal(ff_column_in_bytes(NULL, 0, 1, 5), 5);
+}
+
 static void places_outside_the_text_show_what_there_is(void **state) {
   assert_string_equal(shown(5, 1), "f.x:5:1: bad 7");
   assert_string_equal(shown(4, 6), "f.x:4:6: bad 7\n  last");
@@ -88,6 +112,14 @@ static void long_lines_are_cut_around_the_column(void **state) {
   const char *first = strchr(error.message, '\n') + 1, *second = strchr(first, '\n') + 1;
   assert_true(second - first < 110);
   assert_int_equal(first[strchr(second, '^') - second], '!');
+  for (size_t i = 0; i < 499; i += 2) memcpy(line + i, "\xc3\xa4", 2); /* letters are not cut in two */
+  ff_fail_in_text(&error, FF_PARSE, "f", line, 501, 1, 501, "here");
+  first = strchr(error.message, '\n') + 1, second = strchr(first, '\n') + 1;
+  assert_null(strchr(error.message, '?'));
+  size_t letters = 0; /* before the '!': two bytes each */
+  while ((unsigned char)first[2 + 2 * letters] == 0xc3) letters++;
+  assert_int_equal(first[2 + 2 * letters], '!');
+  assert_int_equal(strchr(second, '^') - second, 2 + letters);
 }
 
 static void control_characters_do_not_reach_the_terminal(void **state) {
@@ -147,6 +179,8 @@ int main(void) {
                                      cmocka_unit_test(a_long_message_is_cut),
                                      cmocka_unit_test(a_place_is_put_in_front),
                                      cmocka_unit_test(the_caret_stands_under_the_column),
+                                     cmocka_unit_test(the_caret_stands_under_the_letter_of_several_bytes),
+                                     cmocka_unit_test(columns_of_characters_become_bytes),
                                      cmocka_unit_test(places_outside_the_text_show_what_there_is),
                                      cmocka_unit_test(long_lines_are_cut_around_the_column),
                                      cmocka_unit_test(control_characters_do_not_reach_the_terminal),

@@ -67,6 +67,17 @@ static void long_scalars_are_none(void **state) {
   assert_false(decode(text, decoded));
 }
 
+static void a_place_counts_bytes_and_its_caret_letters(void **state) {
+  static const char text[] = "[\xc3\xa4, b]\n";
+  ff_yaml yaml;
+  ff_error error;
+  assert_int_equal(ff_yaml_open("t", text, sizeof text - 1, "test", &yaml, &error), FF_OK);
+  struct fy_node *second = fy_node_sequence_get_by_index(ff_yaml_root(&yaml), 1);
+  assert_int_equal(ff_yaml_fail(&yaml, second, "bad"), FF_PARSE);
+  assert_string_equal(error.message, "t:1:6: bad\n  [\xc3\xa4, b]\n      ^");
+  ff_yaml_close(&yaml);
+}
+
 static void a_value_left_out_is_empty(void **state) {
   ff_yaml yaml;
   ff_error error;
@@ -156,6 +167,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scalars_are_what_the_file_says),
       cmocka_unit_test(long_scalars_are_none),
+      cmocka_unit_test(a_place_counts_bytes_and_its_caret_letters),
       cmocka_unit_test(a_value_left_out_is_empty),
       cmocka_unit_test(quotes_lose_no_memory),
       cmocka_unit_test(directives_and_what_is_no_text_are_refused),

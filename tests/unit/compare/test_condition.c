@@ -100,6 +100,11 @@ static void test_refused(void **state) {
       {"uvm.faults > ", ":1:14:", "ends where a number"},
       {"uvm.fault > 1", ":1:5:", "did you mean 'faults'"},
       {"uvm. > 1", ":1:5:", "a metric's name"},
+      {"uvm.gr\xc3\xb6\xc3\x9f"
+       "e > 1",
+       ":1:5:",
+       "no metric 'gr\xc3\xb6\xc3\x9f"
+       "e'"},
       {"uvm > 1", ":1:1:", "MANAGER.METRIC"},
       {"baseline.time > 1us", ":1:1:", "MANAGER.METRIC"},
       {"'uvm.faults > 1", ":1:1:", "the quote is not closed"},
