@@ -37,7 +37,7 @@ uint64_t properties_bus_bits(const machine_spec *s) {
 
 static int clamp(double value) { return value > INT_MAX ? INT_MAX : (int)value; }
 
-enum { ATOMIC_OPERATIONS = 13 };
+enum { ATOMIC_OPERATIONS = 13 }; /* CUatomicOperation has so many */
 
 bool properties_atomics(const int *operations, unsigned count, unsigned *capabilities) {
   if (!capabilities || !operations || !count) return false;

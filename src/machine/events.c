@@ -14,7 +14,8 @@
 
 static inline bool earlier(event a, event b) { return a.key < b.key; }
 
-/* The entry sinks from the root to its place; returns nothing but leaves `next_time` to the caller. */
+/* The entry sinks from the root to its place, and `risen` says what came up instead; `next_time` is left to the
+ * caller. */
 static void sink(event_heap *heap, event entry) {
   event *items = heap->items;
   uint32_t at = 0, count = heap->count, level = 0;

@@ -409,7 +409,7 @@ static bool take_lines(pack_coder *c, pack_view *columns, slot *s, uint64_t *lin
   for (uint32_t i = 0;; i++) {
     uint8_t sectors, lanes;
     if (!take_byte(&columns[PACK_SECTORS], &sectors) || !take_byte(&columns[PACK_LANES], &lanes)) return false;
-    if (number >= LINE_LIMIT || sectors > 15 || lanes > 63) return false;
+    if (number >= LINE_LIMIT || !sectors || sectors > 15 || lanes > 63) return false;
     uint32_t own = i + 1 < count ? lanes : (lanes + left) & 63;
     lines[i] = number << 10 | own << 4 | sectors;
     left -= own;

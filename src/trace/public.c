@@ -323,8 +323,10 @@ static const char *check_lines(const uint64_t *words, size_t count) {
   if (!lines || lines > PACK_LINES_MAX) return "an access to no line, or to more than 64";
   if (count != 2 + lines) return "an access whose lines are not all there";
   if (words[1] >> TRACE_LANES) return "an access by more than 32 lanes";
-  for (uint32_t i = 0; i < lines; i++)
+  for (uint32_t i = 0; i < lines; i++) {
     if (trace_line_address(words[2 + i]) >= OPERATION_ADDRESS_MAX) return "a line beyond all addresses";
+    if (!trace_line_sectors(words[2 + i])) return "a line of no sector";
+  }
   return NULL;
 }
 
@@ -340,7 +342,7 @@ static const char *check_record(const ff_trace_writer *w, const uint64_t *words,
   case TRACE_ACCESS: return check_lines(words, count);
   case TRACE_WAIT: return trace_wait_k(word) >= w->loads ? "it waits for a load that the warp has not made" : NULL;
   case TRACE_BARRIER:
-    return !trace_barrier_expected(word) ? "a barrier that expects nobody"
+    return !trace_barrier_expected(word) ? "a barrier that expects no warp"
            : w->marked                   ? "a barrier between ENTER and LEAVE"
                                          : NULL;
   case TRACE_ENTER: return w->marked ? "an ENTER between ENTER and LEAVE" : NULL;

@@ -70,6 +70,7 @@ echo '.version 7.0' >none.ptx
 run "$farfault" rewrite --sm-affinity none.ptx
 expect_status 2
 
+asked=1 # of the workloads, those that checked.sh leaves out in `make test`
 while IFS=$'\t' read -r name _ _ small _; do
   [[ $name != name && $name != hosttouch ]] && one_in 2 || continue
   read -ra arguments <<<"$small"

@@ -295,7 +295,7 @@ typedef struct engine_stream_info {
 } engine_stream_info;
 ENGINE_API cudaError_t engine_stream_describe(cudaStream_t stream, engine_stream_info *info);
 /* What cudaStreamSetAttribute and cuStreamSetAttribute may set: a window, a policy, a priority (brought into its
- * range), a domain, a map of domains. All but the priority are hints, which are kept and change nothing.
+ * range), a domain, a map of domains. All are kept and told; nothing is simulated by them.
  * cudaErrorInvalidValue: another attribute, or a value outside of what the manual allows. */
 ENGINE_API cudaError_t engine_stream_set(cudaStream_t stream, int attribute, const cudaLaunchAttributeValue *value);
 ENGINE_API cudaError_t engine_stream_get(cudaStream_t stream, int attribute, cudaLaunchAttributeValue *value);

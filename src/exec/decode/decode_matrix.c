@@ -347,6 +347,8 @@ static bool decode_mma(decoder *d) {
   if (sparse && of_any_kind(instr)) return decode_fail(d, "sparse mma with block scales, or with .kind::f8f6f4");
   if (instr->operand_count != (sparse ? 6 : scaled ? 8 : 4)) return decode_fail(d, "%u operands", instr->operand_count);
   if (!shape_of(d, &s) || !types_of(d, type) || !check_types(d, type)) return false;
+  if (ptx_has(instr, PTX_MOD_KIND__F8F6F4) && (s.m != 16 || s.n != 8 || s.k != 32))
+    return decode_fail(d, ".kind::f8f6f4 of m%un%uk%u", s.m, s.n, s.k);
   if (type[1] == PTX_F64 && (ptx_has(instr, PTX_MOD_RZ) || ptx_has(instr, PTX_MOD_RM) || ptx_has(instr, PTX_MOD_RP)))
     return decode_fail(d, "a rounding mode other than .rn");
   if (sparse && !describe_sparse(d, m, &s, type[1])) return false;

@@ -91,7 +91,7 @@ static bool moves_down(const ptx_instr *instr) {
 
 static bool is_plain(const ptx_instr *instr) {
   return !ptx_has(instr, PTX_MOD_VOLATILE) && !ptx_has(instr, PTX_MOD_RELAXED) && !ptx_has(instr, PTX_MOD_RELEASE) &&
-         !ptx_has(instr, PTX_MOD_ACQUIRE) && !ptx_has(instr, PTX_MOD_MMIO);
+         !ptx_has(instr, PTX_MOD_ACQUIRE) && !ptx_has(instr, PTX_MOD_MMIO) && !ptx_has(instr, PTX_MOD_ASYNC);
 }
 
 static bool stores_to_shared(const ptx_instr *instr) {

@@ -201,6 +201,11 @@ static void read_map(core_warp *w, const exec_instr *i, uint32_t lane, tensor_bo
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,
                "the tensor map at 0x%llx is of a%s tensor of %u dimensions", (unsigned long long)address,
                box->map.im2col ? "n im2col" : " tiled", box->map.rank);
+  for (uint32_t n = 0; n < box->map.rank; n++)
+    if (!box->map.step[n] || (!box->map.im2col && !box->map.box[n]))
+      core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,
+                 "the tensor map at 0x%llx has a step or a box of 0 along dimension %u", (unsigned long long)address,
+                 n);
 }
 
 static void measure_box(core_warp *w, const exec_instr *i, uint32_t lane, tensor_box *box) {
@@ -450,10 +455,14 @@ static bool replace_field(tensor_map *map, const exec_replace *r, uint64_t value
   }
 }
 
-/* Triton makes its maps from 128 zeros, field by field; on a GPU, zero is a value of each field that it leaves out. */
-static bool is_blank(const tensor_map *map) {
+/* Triton makes its maps from 128 zeros, field by field: fields of a GPU's map that count from 1 are 1 where they are
+ * left out, all others 0. */
+static void begin_blank(tensor_map *map) {
   static const tensor_map blank;
-  return !memcmp(map, &blank, sizeof blank);
+  if (memcmp(map, &blank, sizeof blank) != 0) return;
+  map->magic = TENSOR_MAP_MAGIC;
+  map->rank = 1;
+  for (uint32_t n = 0; n < TENSOR_MAP_DIMENSIONS; n++) map->box[n] = map->step[n] = 1;
 }
 
 static void replace_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
@@ -470,7 +479,7 @@ static void replace_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
     memcpy(map, core_bytes_at(w, &at, lane, lane_of(w, &r->from, lane), sizeof *map, 64), sizeof *map);
   } else {
     memcpy(&made, map, sizeof made);
-    if (is_blank(&made)) made.magic = TENSOR_MAP_MAGIC;
+    begin_blank(&made);
     uint64_t value = r->wide ? exec_u64(&w->x, r->value)[lane] : word_of(w, r->value, lane);
     if (made.magic != TENSOR_MAP_MAGIC || !replace_field(&made, r, value))
       core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,

@@ -37,7 +37,8 @@ uint64_t exec_memory_canonical_line(const exec_memory *memory, uint64_t line, ui
 exec_span *exec_memory_span(const exec_memory *memory, uint64_t address);
 /* Kernels may not store to this allocation from now on. */
 void exec_memory_protect(const exec_allocation *allocation);
-void exec_memory_protect_constant(const exec_allocation *allocation); /* of what PTX calls .const or .param */
+/* The same of memory that PTX calls .const or .param: isspacep.const is true of it. */
+void exec_memory_protect_constant(const exec_allocation *allocation);
 
 /* Kernels may store to this .const variable: the host has its address, by which it is memory like any other. */
 void exec_memory_unprotect(const exec_allocation *allocation);

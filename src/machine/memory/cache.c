@@ -208,7 +208,7 @@ cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
 uint8_t cache_write(cache *c, uint32_t set, cache_line *line, uint8_t sectors, uint64_t *tag) {
   bool was_dirty = line->dirty != 0;
   line->dirty |= sectors;
-  if (!c->dirt || was_dirty || ++c->dirt[set].lines <= c->dirty_ways) return 0;
+  if (!c->dirt || was_dirty || !line->dirty || ++c->dirt[set].lines <= c->dirty_ways) return 0;
   cache_line *lines = &c->lines[(uint64_t)set * c->stride], *next;
   uint32_t *hand = &c->dirt[set].hand;
   do {
@@ -249,6 +249,7 @@ void cache_drop(cache *c, uint64_t first_tag, uint64_t count) {
 void cache_clear(cache *c) { cache_drop(c, 0, UINT64_MAX); }
 
 void cache_resize(cache *c, uint64_t bytes) {
+  FF_CHECK(!c->dirt);
   uint64_t ways = bytes / TRACE_LINE_BYTES / c->sets.by;
   for (uint64_t l = 0; l < lines_of(c); l++) c->lines[l].tag = 0;
   if (c->rings) memset(c->buckets, 0, ((uint64_t)c->bucket_mask + 1) * sizeof *c->buckets);

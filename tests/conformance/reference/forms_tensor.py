@@ -24,10 +24,11 @@ def positions(counts):
 
 
 class Tensor:
-    def __init__(self, kind, sizes, strides, box, steps=None, swizzle=0, fill=0):
+    def __init__(self, kind, sizes, strides, box, steps=None, swizzle=0, fill=0, tells_steps=True):
         self.kind, self.sizes, self.strides, self.box = kind, sizes, strides, box
         self.number, self.bytes = TYPES[kind]
         self.steps = steps or [1] * len(sizes)
+        self.tells_steps = tells_steps
         self.swizzle, self.fill = swizzle, fill
         self.counts = [box[0]] + [-(-b // s) for b, s in zip(box[1:], self.steps[1:])]
         self.total = self.bytes
@@ -55,7 +56,8 @@ class Tensor:
         for n in range(rank):
             lines += [f"box_dim.shared::cta.b1024.b32 [%m], {n}, {self.box[n]};"]
             lines += [f"global_dim.shared::cta.b1024.b32 [%m], {n}, {self.sizes[n]};"]
-            lines += [f"element_stride.shared::cta.b1024.b32 [%m], {n}, {self.steps[n]};"]
+            if self.tells_steps:
+                lines += [f"element_stride.shared::cta.b1024.b32 [%m], {n}, {self.steps[n]};"]
             if n:
                 lines += [f"global_stride.shared::cta.b1024.b64 [%m], {n - 1}, {self.strides[n - 1]};"]
         lines += [f"elemtype.shared::cta.b1024.b32 [%m], {self.number};"]
@@ -195,6 +197,8 @@ def cases():
             f"chunks of 16 bytes change places within {16 << swizzle}",
         )
     yield load_case("from_zeros", flat, (4, 3), "a map made from 128 zeros", mark=0)
+    without = Tensor("u32", [20, 12], [96], [8, 4], tells_steps=False)
+    yield load_case("from_zeros.steps", without, (4, 3), "and what counts from 1 is 1 where it is left out", mark=0)
     yield load_case("swizzle128.outside", Tensor("u32", [40, 10], [160], [32, 8], swizzle=3), (16, 4), "swizzled, partly outside")
     yield store_case("inside", flat, (4, 3), "a box inside the tensor")
     yield store_case("outside", flat, (-3, 10), "what is outside is not stored")

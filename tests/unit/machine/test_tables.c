@@ -194,6 +194,50 @@ static void test_lru_census(void **state) {
 
 /* ---- cache ---- */
 
+static uint32_t dirty_lines(const cache *c, uint32_t set) {
+  uint32_t found = 0;
+  for (uint32_t w = 0; w < c->ways; w++) found += c->lines[(uint64_t)set * c->stride + w].dirty != 0;
+  return found;
+}
+
+/* With a limit of dirty lines the count of each set is that of its lines, whichever way lines come and go. */
+static void random_dirt(uint64_t sets, uint64_t ways) {
+  cache c;
+  memset(&c, 0, sizeof c);
+  arena a = {0};
+  cache_init(&c, &a, sets * ways * TRACE_LINE_BYTES, ways);
+  cache_limit_dirty(&c, &a, 0.5);
+  assert_int_equal(c.dirty_ways, ways > 1 ? ways / 2 : 1);
+  uint32_t written_back = 0;
+  for (int step = 0; step < 20000; step++) {
+    uint64_t tag = 1 + random_below(sets * ways * 3 / 2 + 1), old;
+    uint32_t set = (uint32_t)(tag % sets);
+    cache_line *line = cache_find(&c, set, tag);
+    if (!line) cache_retag(&c, set, line = cache_victim(&c, set, &old), tag);
+    uint8_t sectors = (uint8_t)random_below(16), before = line->dirty, back = cache_write(&c, set, line, sectors, &old);
+    assert_int_equal(line->dirty, before | sectors);
+    if (back) {
+      assert_true(old != tag && old % sets == set && cache_find(&c, set, old) && !cache_find(&c, set, old)->dirty);
+      written_back++;
+    }
+    if (random_below(20) == 0) cache_retag(&c, set, line, 0);
+    if (step % 5000 == 1000) cache_drop(&c, random_below(sets * ways), random_below(sets * ways));
+    if (step == 15000) cache_clear(&c);
+    assert_int_equal(c.dirt[set].lines, dirty_lines(&c, set));
+    assert_true(c.dirt[set].lines <= c.dirty_ways);
+  }
+  for (uint32_t set = 0; set < sets; set++) assert_int_equal(c.dirt[set].lines, dirty_lines(&c, set));
+  assert_true(written_back > 500 || ways == 1);
+  arena_free(&a);
+}
+
+static void test_dirty_lines(void **state) {
+  random_dirt(1, 1);
+  random_dirt(7, 4);
+  random_dirt(5, 20);
+  random_dirt(3, 48);
+}
+
 static void random_cache(uint64_t sets, uint64_t most_ways) {
   uint64_t ways = most_ways; /* in use */
   cache c;
@@ -282,7 +326,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_event_heap), cmocka_unit_test(test_events_rise), cmocka_unit_test(test_slots),
       cmocka_unit_test(test_lru),        cmocka_unit_test(test_lru_census),  cmocka_unit_test(test_cache),
-      cmocka_unit_test(test_division),
+      cmocka_unit_test(test_division),   cmocka_unit_test(test_dirty_lines),
   };
   return cmocka_run_group_tests_name("tables", tests, NULL, NULL);
 }

@@ -195,7 +195,7 @@ static uint32_t make_record(const shape *s, uint64_t launch, uint64_t block, uin
              (r >> 24 & 15) << 32;
   words[1] = r >> 30 & 1 ? UINT32_MAX : (uint32_t)(r >> 31);
   for (uint32_t i = 0; i < lines; i++)
-    words[2 + i] = (mix(r + i) >> (r >> 50 & 1 ? 11 : 40)) << 10 | (mix(r - i) & 0x3ff);
+    words[2 + i] = (mix(r + i) >> (r >> 50 & 1 ? 11 : 40)) << 10 | (mix(r - i) & 0x3f0) | (1 + mix(r - i) % 15);
   return 2 + lines;
 }
 

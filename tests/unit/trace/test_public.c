@@ -407,12 +407,15 @@ static void test_records_refused(void **state) {
   words[1] = UINT64_C(1) << 32;
   bad(ff_trace_put_record(w, words, 5, &error), "32 lanes");
   words[1] = 1;
+  words[2] = words[3] = 15;
   words[4] = UINT64_MAX;
   bad(ff_trace_put_record(w, words, 5, &error), "beyond all addresses");
+  words[2] = words[3] = words[4] = UINT64_C(1) << 10;
+  bad(ff_trace_put_record(w, words, 5, &error), "of no sector");
   words[0] = ff_trace_wait(0);
   bad(ff_trace_put_record(w, words, 1, &error), "has not made");
   words[0] = ff_trace_barrier(0, false, 0);
-  bad(ff_trace_put_record(w, words, 1, &error), "expects nobody");
+  bad(ff_trace_put_record(w, words, 1, &error), "expects no warp");
   words[0] = ff_trace_issue(5, 0, 3, 3);
   bad(ff_trace_put_record(w, words, 1, &error), "some units");
   bad(ff_trace_put_access(w, (ff_trace_access_op)4, 0, 0, 4, 1, address, &error), "unknown kind");
