@@ -242,6 +242,16 @@ if [[ ! -e /sys/bus/pci/devices/0000:02:00.0 && ! -e /sys/bus/pci/devices/0000:0
     run "$farfault" run --memory none --devices 2 ./files $path/class
     expect_out "not there, by all calls, No such file or directory"
   done
+  # Names that only look like a device's, and files that are not of the folder.
+  for path in 0000:+2:00.0/class 0000:-2:00.0/class "0000: 2:00.0/class" 0000:0x:00.0/class 0000:2:00.0/class 0000:002:00.0/class \
+    0000:02:00.0/../libcuda.so.1 0000:02:00.0/class/ 0000:02:00.0/classes 0000:02:00.0/..; do
+    for folder in /sys/bus/pci/devices /sys/devices/pci0000:00; do
+      run "$farfault" run --memory none --devices 2 ./files "$folder/$path"
+      expect_out "not there, by all calls, No such file or directory"
+      run "$farfault" run --memory none --devices 2 ./folder "$folder/$path"
+      expect_out "none, twice"
+    done
+  done
 fi
 run "$farfault" run --memory none ./folder "$work/./folder.c"
 expect_out "$work/folder.c, twice"

@@ -2,6 +2,7 @@
 /* Much of what a program does with its CUDA runtime, and what comes of it: linked with NVIDIA's runtimes and with ours,
  * it must print and simulate the same (private_runtimes.sh). Compiled without NVIDIA's headers; VERSION: of the
  * runtime, FATBIN: the kernels' file (private_runtimes.ptx), registered as nvcc's code does it. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -546,6 +547,21 @@ static void wrong_nodes(void) {
   CHECK(cudaFree(device));
 }
 
+/* Which form of a driver function it is. */
+static void tell_form(const char *name) {
+  char later[64];
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW), *function = NULL;
+  int status = 7;
+  if (!driver) exit(1);
+  snprintf(later, sizeof later, "%s_v2", name);
+  TELL(cudaGetDriverEntryPoint(name, &function, 0, VERSION == 11 ? (int *)1 : &status));
+  printf("%s: %s\n", name,
+         !function                          ? "none"
+         : function == dlsym(driver, later) ? "_v2"
+         : function == dlsym(driver, name)  ? "the first form"
+                                            : "another function");
+}
+
 /* Without a status in CUDA 11, where another parameter's register must not be taken for it. From 13 on a runtime may be
  * newer than the driver, which then has nothing to its version: newer_questions asks by version. */
 static void entry_points(void) {
@@ -558,6 +574,8 @@ static void entry_points(void) {
   TELL(cudaGetDriverEntryPoint("cuNone", &function, 0, VERSION == 11 ? (int *)1 : NULL));
   TELL(cudaGetDriverEntryPoint("cuInit", &function, 77, VERSION == 11 ? (int *)1 : told));
   printf("entry point: status %d\n", status);
+  tell_form("cuMemPrefetchAsync"); /* _v2 since 12.2 */
+  tell_form("cuMemcpyBatchAsync"); /* since 12.8, _v2 since 13.0 */
 }
 
 static void *in_a_thread(void *data) {

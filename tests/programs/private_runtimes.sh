@@ -16,7 +16,7 @@ shared_11=${folders[0]}/nvidia/cuda_runtime/lib
 # compile MAJOR NAME: NAME.o; with our runtime: NAME.ours
 compile() {
   cc -O1 -Wall -Wextra -Werror -DVERSION="$1" -DFATBIN="\"$fixtures/private_runtimes.fatbin\"" -c "$here/private_runtimes.c" -o "$2.o" &&
-    cc "$2.o" "$libraries/libcudart.so.$3" -Wl,--allow-shlib-undefined -lpthread -o "$2.ours" && pass || wrong "compiling $2"
+    cc "$2.o" "$libraries/libcudart.so.$3" -Wl,--allow-shlib-undefined -ldl -lpthread -o "$2.ours" && pass || wrong "compiling $2"
 }
 # inside NAME ARCHIVE: with NVIDIA's runtime inside, and no symbols: NAME.nvidia
 inside() {
@@ -71,6 +71,10 @@ for name in 11 12 13 newest; do
   expect test "$(grep -c '^combined: 5994000$' $name.out)" = 2
   expect test "$(grep -c '^meeting: 5$' $name.out)" = 2 # after the reset too
 done
+# Functions of the driver are of the runtime's version at the most, not of the driver's.
+expect grep -qx "cuMemPrefetchAsync: the first form" 11.out
+expect grep -qx "cuMemPrefetchAsync: _v2" 12.out
+expect grep -qx "cuMemcpyBatchAsync: the first form" 12.out
 expect test "$(grep -c '^runtime 1[123]$' 11.out 12.out 13.out | grep -c ':1$')" = 3
 
 alone nvidia_11 "$shared_11:$libraries" ./11.ours

@@ -674,35 +674,34 @@ engine_variable *engine_variable_managed(const void *address) {
   return found;
 }
 
-static cudaError_t address_locked(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
+static cudaError_t address_locked(engine_variable *variable, bool expose, uint64_t *address, uint64_t *bytes) {
   int device = module_place(variable->module);
   cudaError_t error = load_or_say(variable->module, device);
   if (error) return error;
+  exec_program *program = variable->module->programs[device];
   const char *name = engine_kernels_name(variable->module, variable->name);
-  if (exec_program_variable(variable->module->programs[device], name, address, bytes, NULL))
-    return cudaErrorInvalidSymbol;
+  if (exec_program_variable(program, name, address, bytes, NULL)) return cudaErrorInvalidSymbol;
   if (variable->bytes && variable->bytes < *bytes) *bytes = variable->bytes;
+  if (expose) exec_program_expose(program, name);
   return cudaSuccess;
 }
 
-cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
+/* Under one lock: between two, another thread may unload the module or reset the device. */
+static cudaError_t find_address(engine_variable *variable, bool expose, uint64_t *address, uint64_t *bytes) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   bool valid = engine_handles_have(&ff_engine.handles, variable, ENGINE_HANDLE_VARIABLE);
-  error = valid ? address_locked(variable, address, bytes) : cudaErrorInvalidSymbol;
+  error = valid ? address_locked(variable, expose, address, bytes) : cudaErrorInvalidSymbol;
   engine_leave();
   return error;
 }
 
+cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
+  return find_address(variable, false, address, bytes);
+}
+
 cudaError_t engine_variable_expose(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
-  cudaError_t error = engine_variable_address(variable, address, bytes);
-  if (!error) error = engine_enter_during_kernel();
-  if (error) return error;
-  if (engine_handles_have(&ff_engine.handles, variable, ENGINE_HANDLE_VARIABLE))
-    exec_program_expose(variable->module->programs[module_place(variable->module)],
-                        engine_kernels_name(variable->module, variable->name));
-  engine_leave();
-  return cudaSuccess;
+  return find_address(variable, true, address, bytes);
 }
 
 cudaError_t engine_variable_find(engine_module *module, const char *name, engine_variable **out) {

@@ -10,6 +10,7 @@
  *
  * of which the first two are links to the last, which realpath gives. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@
 #define VERSION_FILE "driver-version" /* next to this library */
 #define PCI_FOLDER "pci-gpu"          /* the same */
 #define REAL_FOLDER "/sys/devices/pci0000:00/"
+#define NAME_LENGTH 12 /* of 0000:01:00.0 */
 
 /* The system's own answer: not by a function that preload_paths.c stands before. */
 static bool exists(const char *path) { return syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0; }
@@ -65,16 +67,31 @@ static const char *pci_name(const char *path) {
   return after && !strncmp(after, up, sizeof up - 1) ? after + sizeof up - 1 : NULL;
 }
 
+/* The bus of `0000:BB:00.0`, BB being two hexadecimal digits, with which `name` begins. 0: it does not. */
+static unsigned bus_of(const char *name) {
+  if (strncmp(name, "0000:", 5) != 0 || !isxdigit((unsigned char)name[5]) || !isxdigit((unsigned char)name[6]))
+    return 0;
+  char digits[] = {name[5], name[6], '\0'};
+  return strncmp(name + 7, ":00.0", 5) ? 0 : (unsigned)strtoul(digits, NULL, 16);
+}
+
+/* Whether that may follow a PCI folder's name: with more, a path could lead out of pci-gpu (`/..`). */
+static bool is_of_folder(const char *rest) {
+  static const char *const known[] = {"", "/", "/class", "/vendor", "/numa_node"};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(rest, known[i])) return true;
+  return false;
+}
+
 /* Of a path into a GPU's PCI folder: what follows the folder, and the GPU's bus. NULL: it is none, or the system has
  * the device. */
 static const char *in_pci_folder(const char *path, unsigned *bus) {
   const char *name = pci_name(path);
   char system[] = "/sys/bus/pci/devices/0000:00:00.0";
-  int length = 0;
-  if (!name || sscanf(name, "0000:%2x:00.0%n", bus, &length) < 1 || length != 12) return NULL;
-  if (!*bus || *bus > device_count() || (name[length] && name[length] != '/')) return NULL;
-  memcpy(strrchr(system, '/') + 1, name, 12);
-  return exists(system) ? NULL : name + length;
+  *bus = name ? bus_of(name) : 0;
+  if (!*bus || *bus > device_count() || !is_of_folder(name + NAME_LENGTH)) return NULL;
+  memcpy(strrchr(system, '/') + 1, name, NAME_LENGTH);
+  return exists(system) ? NULL : name + NAME_LENGTH;
 }
 
 static const char *stand_in(const char *path) {

@@ -250,9 +250,11 @@ CUDART_API cudaError_t cudaDriverGetVersion(int *version) {
   return cudaSuccess;
 }
 
+enum { RUNTIME_VERSION = CUDART_MAJOR == 11 ? 11080 : CUDART_MAJOR == 12 ? 12090 : 13000 };
+
 CUDART_API cudaError_t cudaRuntimeGetVersion(int *version) {
   if (!version) return engine_return(cudaErrorInvalidValue);
-  *version = CUDART_MAJOR == 11 ? 11080 : CUDART_MAJOR == 12 ? 12090 : 13000;
+  *version = RUNTIME_VERSION;
   return cudaSuccess;
 }
 
@@ -290,9 +292,15 @@ static cudaError_t entry_point(const char *symbol, void **function, int version,
 /* cudaEnableDefault, which is 0: as the program was compiled. */
 static unsigned long long flags_of(unsigned long long flags, bool own) { return flags || !own ? flags : 2; }
 
+/* A program without a version of its own gets the forms of functions that its runtime knows, however new the driver. */
+static int default_version(void) {
+  int driver = (int)engine_driver_version();
+  return driver < RUNTIME_VERSION ? driver : RUNTIME_VERSION;
+}
+
 #if CUDART_MAJOR == 11 /* has no status, and fails instead */
 static cudaError_t entry_point_11(const char *symbol, void **function, unsigned long long flags) {
-  cudaError_t error = entry_point(symbol, function, (int)engine_driver_version(), flags, NULL);
+  cudaError_t error = entry_point(symbol, function, default_version(), flags, NULL);
   return error || *function ? error : cudaErrorSymbolNotFound;
 }
 CUDART_PAIR(cudaGetDriverEntryPoint, _ptsz, (const char *symbol, void **function, unsigned long long flags),
@@ -300,7 +308,7 @@ CUDART_PAIR(cudaGetDriverEntryPoint, _ptsz, (const char *symbol, void **function
 #else
 CUDART_PAIR(cudaGetDriverEntryPoint, _ptsz,
             (const char *symbol, void **function, unsigned long long flags, int *status),
-            entry_point(symbol, function, (int)engine_driver_version(), flags_of(flags, own), status))
+            entry_point(symbol, function, default_version(), flags_of(flags, own), status))
 #endif
 CUDART_PAIR(cudaGetDriverEntryPointByVersion, _ptsz,
             (const char *symbol, void **function, unsigned version, unsigned long long flags, int *status),
