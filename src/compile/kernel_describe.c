@@ -216,6 +216,10 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
   case EXEC_MOVE_NARROW: SIMPLE(NATIVE_NARROW, 4, 8); break;
   case EXEC_MOVE_WIDEN_ZERO: SIMPLE(NATIVE_WIDEN_ZERO, 8, 4); break;
   case EXEC_MOVE_WIDEN_SIGN: SIMPLE(NATIVE_WIDEN_SIGN, 8, 4); break;
+  case EXEC_MOVE_LENGTHEN:
+    SIMPLE(NATIVE_HANDLER, 8, 4);
+    add_read(d, i->src[1], 8);
+    break;
   case EXEC_MOVE_PACK_2x8:
   case EXEC_MOVE_PACK_2x16: describe_parts(d, i, true, 2, 4, 4); break;
   case EXEC_MOVE_PACK_4x8: describe_parts(d, i, true, 4, 4, 4); break;

@@ -187,7 +187,11 @@ static bool symbol_source(decoder *d, const ptx_operand *operand, ptx_type type,
   }
   uint64_t address;
   if (exec_symbol_address(d->kernel, operand->symbol, &address, d->error) != FF_OK) return false;
-  *offset = decode_constant(d, address + (uint64_t)operand->offset, want);
+  address += (uint64_t)operand->offset;
+  /* whole, so that compiled code need not know it (compile/kernel_describe.c) */
+  bool far = address != (uint32_t)address;
+  *offset = decode_constant(d, address, far ? 8 : want);
+  if (far && want == 4) *offset = narrow_temp(d, *offset);
   return true;
 }
 

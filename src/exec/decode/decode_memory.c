@@ -40,42 +40,50 @@ bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uin
 
 /* ---- addresses of parameters and constants in 32 bits ---- */
 
-/* Where a space of 64 bits begins, in which this function takes an address by mov.b32, as LLVM does for its short
+/* Are all .const variables so near that their lower halves tell them apart? */
+static bool is_near(const decoder *d, uint64_t near) {
+  const exec_program *program = d->kernel->program;
+  for (uint32_t v = 0; v < program->module->var_count; v++) {
+    if (program->module->vars[v]->space != PTX_SPACE_CONST) continue;
+    uint64_t first = program->vars[v]->address - near, last = first + program->vars[v]->bytes - 1;
+    if ((int64_t)first != (int32_t)first || (int64_t)last != (int32_t)last) return false;
+  }
+  return true;
+}
+
+/* An address of a space of 64 bits, in which this function takes addresses by mov.b32, as LLVM does for its short
  * pointers; 0: it does not. A kernel's parameters lie together, and so do a module's constants: the upper half of an
  * address is that of the nearest address with this lower half. */
-static uint64_t short_space(const decoder *d, ptx_space space) {
+static bool short_space(decoder *d, ptx_space space, uint64_t *near) {
+  *near = 0;
   for (uint32_t n = 0; n < d->func->instr_count; n++) {
     const ptx_instr *instr = &d->func->instrs[n];
     const ptx_operand *from = &instr->operands[1];
     if (instr->opcode != PTX_OP_MOV || instr->operand_count != 2 || from->kind != PTX_OPERAND_SYMBOL ||
         !from->symbol->var || from->symbol->var->space != space || exec_type_slot(instr->types[0]) != 4)
       continue;
-    uint64_t address;
-    return exec_symbol_address(d->kernel, from->symbol, &address, NULL) == FF_OK ? address : 0;
+    if (exec_symbol_address(d->kernel, from->symbol, near, NULL) != FF_OK) *near = 0;
+    if (*near && space == PTX_SPACE_CONST && !is_near(d, *near))
+      return decode_fail(d, "an address in 32 bits, of .const variables that lie more than 2 GiB apart");
+    return true;
   }
-  return 0;
+  return true;
 }
 
 /* The address of 64 bits that has the lower half of `slot` and is nearest to `near`. */
 static uint32_t lengthen(decoder *d, uint32_t slot, bool wide, uint64_t near) {
-  uint32_t low = decode_temp(d), full = decode_temp(d);
+  uint32_t low = slot, full = decode_temp(d), from = decode_constant(d, near, 8);
   exec_instr *i;
   if (wide) {
+    low = decode_temp(d);
     i = decode_move(d, EXEC_MOVE_NARROW);
     i->dst = low;
     i->src[0] = slot;
   }
-  i = decode_move(d, EXEC_MOVE_ADD32);
-  i->dst = low;
-  i->src[0] = wide ? low : slot;
-  i->immediate = -(int64_t)near;
-  i = decode_move(d, EXEC_MOVE_WIDEN_SIGN);
+  i = decode_move(d, EXEC_MOVE_LENGTHEN);
   i->dst = full;
   i->src[0] = low;
-  i = decode_move(d, EXEC_MOVE_ADD64);
-  i->dst = full;
-  i->src[0] = full;
-  i->immediate = (int64_t)near;
+  i->src[1] = from;
   return full;
 }
 
@@ -336,7 +344,8 @@ bool decode_memory(decoder *d) {
   bool wide;
   int64_t add;
   if (!decode_address(d, address, space, &base, &wide, &add) || !data_slots(d, data, a, load, type)) return false;
-  uint64_t near = !wide && space == PTX_SPACE_CONST ? short_space(d, ptx_instr_space(instr)) : 0;
+  uint64_t near = 0;
+  if (!wide && space == PTX_SPACE_CONST && !short_space(d, ptx_instr_space(instr), &near)) return false;
   if (near) {
     base = lengthen(d, base, wide, near);
     wide = true;
@@ -658,7 +667,8 @@ bool decode_cvta(decoder *d) {
     return d->error->status != FF_OK ? false : decode_fail(d, "cvta");
   if (!decode_destination(d, &instr->operands[0], type, &dst)) return false;
   bool whole = exec_type_slot(type) == 8 && !window && (space == PTX_SPACE_PARAM || space == PTX_SPACE_CONST);
-  uint64_t near = whole ? short_space(d, space) : 0;
+  uint64_t near = 0;
+  if (whole && !short_space(d, space, &near)) return false;
   if (near) src = lengthen(d, src, true, near);
   exec_instr *i = decode_move(d, exec_type_slot(type) == 8 ? EXEC_MOVE_ADD64 : EXEC_MOVE_ADD32);
   i->dst = dst;

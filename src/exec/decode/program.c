@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A linked module on the virtual GPU: its variables in memory, and its kernels, made when they are first asked for.
  *
- * A module variable gets its allocation when the program is made, and keeps it; a managed one's may be another
- * program's (program_sharing.h). A kernel's shared memory holds the variables of every function that it can reach, in
- * the order in which they are found, without overlap (check_shared). */
+ * A module variable gets its allocation when the program is made, and keeps it; those of the .const variables lie in
+ * one range; a managed one's may be another program's (program_sharing.h). A kernel's shared memory holds the variables
+ * of every function that it can reach, in the order in which they are found, without overlap (check_shared). */
 #include "base/check.h"
 #include "exec/launch/program_sharing.h"
 #include "exec/instructions/host_call.h"
@@ -26,6 +26,10 @@ static bool in_memory(const ptx_var *var) {
 /* .texref, .samplerref, .surfref, and variables of the old .tex space, which are texture references too. */
 static bool is_opaque(const ptx_var *var) { return ptx_type_class(var->type) == 'O' || var->space == PTX_SPACE_TEX; }
 
+static bool is_constant(const ptx_var *var) {
+  return var->space == PTX_SPACE_CONST && !is_opaque(var) && !var->managed;
+}
+
 static uint64_t function_address(const ptx_func *func) { return EXEC_CODE_WINDOW + 16 * ((uint64_t)func->index + 1); }
 
 static ff_status place_variable(exec_program *program, const ptx_var *var, ff_error *error) {
@@ -39,6 +43,39 @@ static ff_status place_variable(exec_program *program, const ptx_var *var, ff_er
       exec_memory_allocate(program->memory, bytes, var->align, kind, var->name, &program->vars[var->index], error);
   if (status == FF_OK) exec_memory_exempt(program->vars[var->index]);
   if (status == FF_OK && is_opaque(var)) exec_texture_cells(program->memory, program->vars[var->index]->address, bytes);
+  return status;
+}
+
+/* The .const variables lie together, as in one bank: the lower half of an address tells one from the others (mov.b32 of
+ * a symbol). */
+static ff_status place_constants(exec_program *program, ff_error *error) {
+  const ptx_module *module = program->module;
+  exec_wanted *wanted = ff_alloc((module->var_count + 1) * sizeof *wanted);
+  const exec_allocation **made = ff_alloc((module->var_count + 1) * sizeof *made);
+  uint32_t count = 0, at = 0;
+  for (uint32_t v = 0; v < module->var_count; v++) {
+    const ptx_var *var = module->vars[v];
+    if (is_constant(var)) wanted[count++] = (exec_wanted){var->size ? var->size : 1, var->align, var->name};
+  }
+  ff_status status = exec_memory_allocate_row(program->memory, wanted, count, EXEC_MEMORY_DEVICE, made, error);
+  for (uint32_t v = 0; v < module->var_count && status == FF_OK; v++) {
+    if (!is_constant(module->vars[v])) continue;
+    program->vars[v] = made[at++];
+    exec_memory_exempt(program->vars[v]);
+  }
+  free(made);
+  free(wanted);
+  return status;
+}
+
+static ff_status place_variables(exec_program *program, ff_error *error) {
+  const ptx_module *module = program->module;
+  ff_status status = FF_OK;
+  for (uint32_t v = 0; v < module->var_count && status == FF_OK; v++) {
+    if (!in_memory(module->vars[v]) || program->vars[v]) continue;
+    status = is_constant(module->vars[v]) ? place_constants(program, error)
+                                          : place_variable(program, module->vars[v], error);
+  }
   return status;
 }
 
@@ -147,9 +184,7 @@ ff_status exec_program_create_sharing(const ptx_module *linked, exec_memory *mem
       make_program(linked, memory, same ? exec_facts_share(managed_from->facts) : exec_facts_create(linked));
   made->managed_from = managed_from;
   made->owns_managed = !managed_from;
-  ff_status status = FF_OK;
-  for (uint32_t v = 0; v < linked->var_count && status == FF_OK; v++)
-    if (in_memory(linked->vars[v])) status = place_variable(made, linked->vars[v], error);
+  ff_status status = place_variables(made, error);
   if (status == FF_OK) status = fill_variables(made, error);
   if (status != FF_OK) {
     exec_program_free(made);

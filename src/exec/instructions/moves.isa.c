@@ -67,6 +67,12 @@ MOVE(WIDEN_SIGN) {
   S32(0);
   FOR_LANES(d[l] = (uint64_t)(int64_t)(int32_t)s0[l]);
 }
+MOVE(LENGTHEN) {
+  D64;
+  S32(0);
+  S64(1);
+  FOR_LANES(d[l] = s1[l] + (uint64_t)(int64_t)(int32_t)(s0[l] - (uint32_t)s1[l]));
+}
 
 MOVE(PACK_2x8) {
   D32;

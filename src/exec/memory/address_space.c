@@ -401,39 +401,77 @@ static void want_large_pages(exec_memory *memory, uint64_t start, uint64_t bytes
     madvise((void *)(memory->arena.base + start), bytes / LARGE_BYTES * LARGE_BYTES, MADV_HUGEPAGE);
 }
 
-ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
-                               const char *name, const exec_allocation **allocation, ff_error *error) {
+typedef struct part { /* of a range that is taken at once */
+  uint64_t at, front, alignment, reserved;
+} part;
+
+/* Where its parts lie in the range, one behind the other; each has what is left up to the next. *alignment: the
+ * range's. 0: more than there are addresses. */
+static uint64_t lay_out(const exec_memory *memory, const exec_wanted *wanted, uint32_t count, part *parts,
+                        uint64_t *alignment) {
+  uint64_t end = 0;
+  *alignment = EXEC_PAGE_BYTES;
+  for (uint32_t n = 0; n < count; n++) {
+    uint64_t smallest = wanted[n].bytes >= LARGE_BYTES ? LARGE_BYTES : EXEC_PAGE_BYTES;
+    parts[n].alignment = wanted[n].alignment < smallest ? smallest : wanted[n].alignment;
+    if (*alignment < parts[n].alignment) *alignment = parts[n].alignment;
+    parts[n].at = round_up(end, parts[n].alignment);
+    parts[n].front = round_up(memory->padding, parts[n].alignment);
+    end = parts[n].at + parts[n].front + round_up(wanted[n].bytes + memory->padding, smallest);
+    if (end > 4 * EXEC_ARENA_BYTES) return 0;
+  }
+  for (uint32_t n = 0; n < count; n++) parts[n].reserved = (n + 1 < count ? parts[n + 1].at : end) - parts[n].at;
+  return end;
+}
+
+static ff_status check_wanted(const exec_wanted *wanted, ff_error *error) {
+  uint64_t bytes = wanted->bytes, alignment = wanted->alignment;
   if (!bytes) return ff_fail(error, FF_INVALID, "an allocation of 0 bytes");
   if (alignment & (alignment - 1))
     return ff_fail(error, FF_INVALID, "alignment %" PRIu64 " is not a power of two", alignment);
   if (bytes > EXEC_ARENA_BYTES || alignment > EXEC_ARENA_BYTES)
     return ff_fail(error, FF_NO_MEMORY, "%" PRIu64 " bytes are more than the virtual GPU's address range", bytes);
-  uint64_t smallest = bytes >= LARGE_BYTES ? LARGE_BYTES : EXEC_PAGE_BYTES;
-  if (alignment < smallest) alignment = smallest;
-  uint64_t front = round_up(memory->padding, alignment), reserved = front + round_up(bytes + memory->padding, smallest),
-           start;
+  return FF_OK;
+}
+
+ff_status exec_memory_allocate_row(exec_memory *memory, const exec_wanted *wanted, uint32_t count,
+                                   exec_memory_kind kind, const exec_allocation **allocations, ff_error *error) {
+  ff_status status = FF_OK;
+  for (uint32_t n = 0; n < count && status == FF_OK; n++) status = check_wanted(&wanted[n], error);
+  if (status != FF_OK || !count) return status;
+  part one, *parts = count == 1 ? &one : ff_alloc(count * sizeof *parts);
+  uint64_t alignment, start = 0, reserved = lay_out(memory, wanted, count, parts, &alignment);
   pthread_mutex_lock(&memory->lock);
-  bool found = take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start);
-  while (!found && memory->tombstone_count) {
+  bool found =
+      reserved && (take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start));
+  while (!found && reserved && memory->tombstone_count) {
     forget_tombstone(memory, 0);
     found = take_free(memory, reserved, alignment, &start);
   }
-  if (found) {
+  for (uint32_t n = 0; n < count && found; n++) {
     exec_span *span = new_span(memory);
-    open_span(memory, span, memory->arena.base + start + front, bytes, reserved, kind, name);
-    span->front = front;
-    table_set(memory, start, reserved, span);
-    if (bytes >= LARGE_BYTES && kind != EXEC_MEMORY_MANAGED) want_large_pages(memory, start + front, bytes);
-    *allocation = &span->info;
+    uint64_t at = start + parts[n].at, bytes = wanted[n].bytes;
+    open_span(memory, span, memory->arena.base + at + parts[n].front, bytes, parts[n].reserved, kind, wanted[n].name);
+    span->front = parts[n].front;
+    table_set(memory, at, parts[n].reserved, span);
+    if (bytes >= LARGE_BYTES && kind != EXEC_MEMORY_MANAGED) want_large_pages(memory, at + parts[n].front, bytes);
+    allocations[n] = &span->info;
   }
   check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
   if (!found) {
     char text[32];
-    return ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range",
-                   ff_format_bytes(bytes, text, sizeof text));
+    status = ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range",
+                     ff_format_bytes(count == 1 ? wanted->bytes : reserved, text, sizeof text));
   }
-  return FF_OK;
+  if (parts != &one) free(parts);
+  return status;
+}
+
+ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
+                               const char *name, const exec_allocation **allocation, ff_error *error) {
+  exec_wanted wanted = {bytes, alignment, name};
+  return exec_memory_allocate_row(memory, &wanted, 1, kind, allocation, error);
 }
 
 static void close_span(exec_memory *memory, exec_span *span) {

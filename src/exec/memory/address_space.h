@@ -81,6 +81,13 @@ uint64_t exec_memory_padding(const exec_memory *memory);
 /* Zero-filled. Thread-safe (a lock); lookups take no lock. *allocation stays valid until exec_memory_free. */
 ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
                                const char *name, const exec_allocation **allocation, ff_error *error);
+/* Several allocations, one behind the other in one range, all or none. Each is released on its own. */
+typedef struct exec_wanted {
+  uint64_t bytes, alignment;
+  const char *name;
+} exec_wanted;
+ff_status exec_memory_allocate_row(exec_memory *memory, const exec_wanted *wanted, uint32_t count,
+                                   exec_memory_kind kind, const exec_allocation **allocations, ff_error *error);
 /* FF_NOT_FOUND: no live allocation starts there. The pages go back to the host; the span stays as a tombstone. */
 ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error);
 /* From now on the allocation's pages are the first ones of `file`, which other processes may have mapped, too; what

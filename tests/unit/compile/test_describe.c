@@ -209,6 +209,26 @@ static void moves(void **unused) {
       NULL);
 }
 
+/* Where variables lie, no request says: an image serves every address. */
+static void addresses(void **unused) {
+  static const char text[] =
+      ".version 8.0\n.target sm_75\n.address_size 64\n.const .align 4 .u32 table[4] = {10, 20, 30, 40};\n"
+      ".global .align 4 .u32 there[4];\n.visible .entry k(.param .align 4 .b8 given[16])\n{\n"
+      ".reg .b64 %d<9>; .reg .b32 %r<9>;\n"
+      "mov.b32 %r1, table; ld.const.u32 %r2, [%r1+4]; cvt.u64.u32 %d1, %r1; cvta.const.u64 %d2, %d1; ld.u32 %r3, [%d2];"
+      "mov.b32 %r4, given; ld.param.u32 %r5, [%r4]; mov.b32 %r6, there; add.u32 %r2, %r2, %r6; add.u32 %r2, %r2, %r5;"
+      "mov.u64 %d3, there; add.u32 %r2, %r2, %r3; st.global.u32 [%d3], %r2; ret;\n}\n";
+  described one = describe(text, NULL), other = describe(text, NULL);
+  uint64_t here, there, bytes;
+  assert_int_equal(exec_program_variable(one.program, "table", &here, &bytes, NULL), FF_OK);
+  assert_int_equal(exec_program_variable(other.program, "table", &there, &bytes, NULL), FF_OK);
+  assert_int_not_equal(here, there);
+  assert_int_equal(one.request->bytes, other.request->bytes);
+  assert_memory_equal(one.request, other.request, one.request->bytes);
+  forget(&one);
+  forget(&other);
+}
+
 static int open_memory(void **unused) {
   ff_error error;
   return exec_memory_create(&memory, &error) != FF_OK;
@@ -219,6 +239,7 @@ static int close_memory(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_form), cmocka_unit_test(video), cmocka_unit_test(moves)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_form), cmocka_unit_test(video), cmocka_unit_test(moves),
+                                     cmocka_unit_test(addresses)};
   return cmocka_run_group_tests(tests, open_memory, close_memory);
 }

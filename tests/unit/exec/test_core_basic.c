@@ -247,6 +247,36 @@ static void test_constants_and_globals(void **state) {
   close_ptx(t);
 }
 
+/* A memory with a hole of one page before 3 GiB: constants lie on one side of them, so that their addresses in 32 bits
+ * are those of all. */
+static void test_short_constants(void **state) {
+  static const char text[] = PTX_HEAD
+      ".const .align 4 .u32 one[4] = {10, 20, 30, 40};\n.const .align 4 .u32 two[4] = {1, 2, 3, 4};\n"
+      ".visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n.reg .b64 %rd<9>; .reg .b32 %r<9>;\n"
+      "mov.b32 %r1, one; mov.b32 %r2, two+4; ld.const.u32 %r3, [%r1+8]; ld.const.u32 %r4, [%r2]; add.u32 %r3, %r3, %r4;"
+      "cvt.u64.u32 %rd1, %r2; cvta.const.u64 %rd2, %rd1; ld.u32 %r5, [%rd2+8]; add.u32 %r3, %r3, %r5;"
+      "ld.param.u64 %rd3, [p_out]; st.global.u32 [%rd3], %r3; ret;\n}\n";
+  kernel_test *t = open_ptx(PTX_HEAD);
+  uint64_t hole = buffer(t, 1), far = buffer(t, UINT64_C(3) << 30), one, two, bytes;
+  while (buffer(t, 1) < far) {} /* what alignment left free before it */
+  assert_int_equal(exec_memory_release(t->memory, hole, NULL), FF_OK);
+  for (int n = 0; n < 4096; n++) /* until the hole is free again: no tombstone is as old */
+    assert_int_equal(exec_memory_release(t->memory, buffer(t, 1), NULL), FF_OK);
+  exec_program_free(t->program);
+  ptx_module_free(t->module);
+  assert_int_equal(ptx_module_parse("test.ptx", text, strlen(text), &t->module, NULL), FF_OK);
+  assert_int_equal(exec_program_create(t->module, t->memory, &t->program, NULL), FF_OK);
+  assert_int_equal(exec_program_variable(t->program, "one", &one, &bytes, NULL), FF_OK);
+  assert_int_equal(exec_program_variable(t->program, "two", &two, &bytes, NULL), FF_OK);
+  assert_int_equal(bytes, 16);
+  assert_int_equal(two - one, EXEC_PAGE_BYTES);
+  assert_int_equal(buffer(t, 1), hole);
+  uint64_t out = buffer(t, 128);
+  run(t, "k", 1, 32, out, 0);
+  assert_int_equal(*u32_at(out), 30 + 2 + 4);
+  close_ptx(t);
+}
+
 /* Local memory, with uniform and different offsets, and generic pointers to it, to shared memory and to both at
  * once. */
 static void test_local_and_generic(void **state) {
@@ -410,13 +440,20 @@ static void test_printing_code(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_vector_add),          cmocka_unit_test(test_thread_numbers),
-    cmocka_unit_test(test_special_registers),   cmocka_unit_test(test_load_sizes),
-    cmocka_unit_test(test_store_sizes),         cmocka_unit_test(test_vectors),
-    cmocka_unit_test(test_dynamic_shared),      cmocka_unit_test(test_constants_and_globals),
-    cmocka_unit_test(test_local_and_generic),   cmocka_unit_test(test_moves),
-    cmocka_unit_test(test_kernel_params),       cmocka_unit_test(test_async_copy),
-    cmocka_unit_test(test_unwritten_registers), cmocka_unit_test(test_registers_of_large_blocks),
-    cmocka_unit_test(test_printing_code)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add),
+                                          cmocka_unit_test(test_thread_numbers),
+                                          cmocka_unit_test(test_special_registers),
+                                          cmocka_unit_test(test_load_sizes),
+                                          cmocka_unit_test(test_store_sizes),
+                                          cmocka_unit_test(test_vectors),
+                                          cmocka_unit_test(test_dynamic_shared),
+                                          cmocka_unit_test(test_constants_and_globals),
+                                          cmocka_unit_test(test_short_constants),
+                                          cmocka_unit_test(test_local_and_generic),
+                                          cmocka_unit_test(test_moves),
+                                          cmocka_unit_test(test_kernel_params),
+                                          cmocka_unit_test(test_async_copy),
+                                          cmocka_unit_test(test_unwritten_registers),
+                                          cmocka_unit_test(test_registers_of_large_blocks),
+                                          cmocka_unit_test(test_printing_code)};
 RUN_ON_EVERY_ISA(tests)

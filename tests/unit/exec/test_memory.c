@@ -179,6 +179,25 @@ static void test_padding(void **state) {
   assert_ptr_equal(exec_memory_nearest(memory, all[30]->address - 1), all[30]);
 }
 
+static void test_row(void **state) {
+  static const exec_wanted wanted[] = {{8, 4, "one"}, {5000, 16384, "two"}, {1, 1, "three"}};
+  const exec_allocation *first = allocate(4096), *between = allocate(1), *made[3];
+  assert_int_equal(exec_memory_release(memory, first->address, NULL), FF_OK);
+  assert_int_equal(exec_memory_allocate_row(memory, wanted, 3, EXEC_MEMORY_DEVICE, made, NULL), FF_OK);
+  for (int n = 0; n < 3; n++) {
+    assert_int_equal(made[n]->bytes, wanted[n].bytes);
+    assert_int_equal(made[n]->address % wanted[n].alignment, 0);
+    assert_string_equal(made[n]->name, wanted[n].name);
+    assert_ptr_equal(exec_memory_find(memory, made[n]->address + wanted[n].bytes - 1), made[n]);
+    assert_null(exec_memory_find(memory, made[n]->address + wanted[n].bytes));
+    assert_true(made[n]->address > (n ? made[n - 1]->address : between->address));
+  }
+  assert_true(made[2]->address - made[0]->address <= 3 * 16384);
+  assert_int_equal(exec_memory_release(memory, made[1]->address, NULL), FF_OK);
+  assert_ptr_equal(exec_memory_find(memory, made[2]->address), made[2]);
+  assert_true(!made[0]->freed && made[1]->freed && !made[2]->freed);
+}
+
 static void test_full(void **state) { /* tombstones give their ranges back rather than let an allocation fail */
   const exec_allocation *a = allocate(EXEC_ARENA_BYTES / 4 * 3), *b;
   uint64_t address = a->address;
@@ -250,8 +269,9 @@ static void test_random(void **state) {
 
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-  const struct CMUnitTest tests[] = {T(test_bounds),      T(test_large),      T(test_tombstones), T(test_places),
-                                     T(test_place_taken), T(test_canonical),  T(test_padding),    T(test_limits),
-                                     T(test_full),        T(test_registered), T(test_nearest),    T(test_random)};
+  const struct CMUnitTest tests[] = {T(test_bounds),      T(test_large),     T(test_tombstones), T(test_places),
+                                     T(test_place_taken), T(test_canonical), T(test_padding),    T(test_limits),
+                                     T(test_full),        T(test_row),       T(test_registered), T(test_nearest),
+                                     T(test_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
