@@ -120,7 +120,6 @@ static cudaError_t fault_error(exec_fault_kind kind) {
   return cudaErrorLaunchFailure;
 }
 
-
 static bool waits_in_call; /* the kernel that runs cannot give way: the host thread that launched it waits, too */
 
 static void say_waiting(const char *text) {

@@ -202,7 +202,7 @@ static void read_map(core_warp *w, const exec_instr *i, uint32_t lane, tensor_bo
                "the tensor map at 0x%llx is of a%s tensor of %u dimensions", (unsigned long long)address,
                box->map.im2col ? "n im2col" : " tiled", box->map.rank);
   for (uint32_t n = 0; n < box->map.rank; n++)
-    if (!box->map.step[n] || (!box->map.im2col && !box->map.box[n]))
+    if ((n && !box->map.step[n]) || (!box->map.im2col && !box->map.box[n]))
       core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,
                  "the tensor map at 0x%llx has a step or a box of 0 along dimension %u", (unsigned long long)address,
                  n);

@@ -52,6 +52,15 @@ static inline void use_way(cache_set *s, uint32_t way) {
   }
 }
 
+static bool ages_are_whole(const cache_set *s, uint32_t ways) {
+  uint32_t seen = 0;
+  for (uint32_t w = 0; w < ways; w++) {
+    if (s->ages[w] < 0 || (uint32_t)s->ages[w] >= ways) return false;
+    seen |= UINT32_C(1) << s->ages[w];
+  }
+  return seen == UINT32_MAX >> (CACHE_FEW_WAYS - ways);
+}
+
 static void few_close(cache *c) {
   for (uint64_t set = 0; set < c->sets.by; set++) {
     c->few[set] = (cache_set){.prints = {0}};
@@ -112,16 +121,26 @@ static uint32_t *bucket_of(const cache *c, uint64_t tag) {
 
 static uint32_t head_of(const cache *c, uint32_t set) { return (uint32_t)lines_of(c) + set; }
 
-static void make_youngest(cache *c, uint32_t index, uint32_t set) {
+/* The line goes to the older side of `newer`, a line or a head. */
+static void put_behind(cache *c, uint32_t index, uint32_t newer) {
   cache_ring *r = &c->rings[index];
-  uint32_t head = head_of(c, set);
-  if (c->rings[head].older == index) return;
   c->rings[r->newer].older = r->older;
   c->rings[r->older].newer = r->newer;
-  r->newer = head;
-  r->older = c->rings[head].older;
+  r->newer = newer;
+  r->older = c->rings[newer].older;
   c->rings[r->older].newer = index;
-  c->rings[head].older = index;
+  c->rings[newer].older = index;
+}
+
+static void make_youngest(cache *c, uint32_t index, uint32_t set) {
+  uint32_t head = head_of(c, set);
+  if (c->rings[head].older != index) put_behind(c, index, head);
+}
+
+/* An emptied line becomes the first to be taken. */
+static void make_oldest(cache *c, uint32_t index, uint32_t set) {
+  uint32_t oldest = c->rings[head_of(c, set)].newer;
+  if (oldest != index) put_behind(c, index, oldest);
 }
 
 static cache_line *find_hashed(cache *c, uint32_t set, uint64_t tag) {
@@ -142,18 +161,6 @@ static void rehash(cache *c, uint32_t index, uint64_t tag) {
   uint32_t *bucket = bucket_of(c, tag);
   c->rings[index].next = *bucket;
   *bucket = index + 1;
-}
-
-/* An emptied line becomes the first to be taken. */
-static void make_oldest(cache *c, uint32_t index, uint32_t set) {
-  cache_ring *r = &c->rings[index];
-  uint32_t head = head_of(c, set);
-  c->rings[r->newer].older = r->older;
-  c->rings[r->older].newer = r->newer;
-  r->older = head;
-  r->newer = c->rings[head].newer;
-  c->rings[r->newer].older = index;
-  c->rings[head].newer = index;
 }
 
 /* ---- both ---- */
@@ -205,7 +212,14 @@ cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
   return &c->lines[victim];
 }
 
+static uint32_t dirty_lines(const cache *c, uint32_t set) {
+  uint32_t found = 0;
+  for (uint32_t w = 0; w < c->ways; w++) found += c->lines[(uint64_t)set * c->stride + w].dirty != 0;
+  return found;
+}
+
 uint8_t cache_write(cache *c, uint32_t set, cache_line *line, uint8_t sectors, uint64_t *tag) {
+  FF_CHECK_DEEP(!c->dirt || c->dirt[set].lines == dirty_lines(c, set));
   bool was_dirty = line->dirty != 0;
   line->dirty |= sectors;
   if (!c->dirt || was_dirty || !line->dirty || ++c->dirt[set].lines <= c->dirty_ways) return 0;
@@ -230,6 +244,7 @@ void cache_retag(cache *c, uint32_t set, cache_line *line, uint64_t tag) {
     FF_CHECK(way < c->ways);
     c->few[set].prints[way] = tag ? print_of(tag) : 0;
     use_way(&c->few[set], way);
+    FF_CHECK_DEEP(ages_are_whole(&c->few[set], c->ways));
   } else {
     rehash(c, index, tag);
     if (tag) make_youngest(c, index, set);

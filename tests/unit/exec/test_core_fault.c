@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ends a kernel: the kind of every fault, the thread and address it names, and the words a reader needs. */
 #include "core_harness.h"
+#include "exec/memory/tensor_map.h"
 #include "exec/memory/overrun.h"
 
 #define AT "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1;\n" /* %rd2: the thread's word */
@@ -318,6 +319,55 @@ static void test_barrier_never_met(void **state) {
   close_ptx(t);
 }
 
+/* A map with the magic that no encoder made: its box or a step of its rows is 0. */
+static void test_broken_tensor_map(void **state) {
+  kernel_test *t = open_ptx(
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n"
+      ".shared .align 128 .b8 area[256]; .shared .align 8 .b64 mark; .reg .b64 %map;\n"
+      "ld.param.u64 %map, [p_out]; mbarrier.init.shared.b64 [mark], 1;\n"
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [area], [%map, {0, 0}], [mark];"
+      "\nret;\n}\n");
+  uint64_t at = buffer(t, 4096);
+  tensor_map map = {.magic = TENSOR_MAP_MAGIC,
+                    .address = at,
+                    .stride = {32},
+                    .last = {7, 7},
+                    .box = {8, 2},
+                    .step = {0, 1},
+                    .type = TENSOR_MAP_U32,
+                    .rank = 2};
+  memcpy((void *)(uintptr_t)at, &map, sizeof map);
+  run(t, "k", 1, 1, at, 0); /* the step along a row is not looked at */
+  map.step[1] = 0;
+  memcpy((void *)(uintptr_t)at, &map, sizeof map);
+  const exec_fault *fault = run_fault(t, "k", 1, 1, at, 0);
+  assert_int_equal(fault->kind, EXEC_FAULT_ILLEGAL_INSTRUCTION);
+  expect_text(fault->message, "has a step or a box of 0 along dimension 1");
+  map.step[1] = 1;
+  map.box[0] = 0;
+  memcpy((void *)(uintptr_t)at, &map, sizeof map);
+  expect_text(run_fault(t, "k", 1, 1, at, 0)->message, "has a step or a box of 0 along dimension 0");
+  close_ptx(t);
+}
+
+static void test_shape_of_f8f6f4(void **state) {
+  static const char body[] =
+      ".version 8.7\n.target sm_120a\n.address_size 64\n.visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n"
+      ".reg .f32 %%d<4>; .reg .b32 %%a<4>;\n"
+      "mma.sync.aligned.%s.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32 {%%d0, %%d1, %%d2, %%d3}, %s, {%%d0, %%d1, %%d2, %%d3};"
+      "\nret;\n}\n";
+  char text[1024];
+  snprintf(text, sizeof text, body, "m16n8k32", "{%a0, %a1, %a2, %a3}, {%a0, %a1}");
+  kernel_test *t = open_ptx(text);
+  run(t, "k", 1, 32, buffer(t, 256), 0);
+  snprintf(text, sizeof text, body, "m16n8k16", "{%a0, %a1}, {%a0}");
+  t = open_ptx(text);
+  const exec_fault *fault = run_fault(t, "k", 1, 32, buffer(t, 256), 0);
+  assert_int_equal(fault->kind, EXEC_FAULT_UNSUPPORTED);
+  expect_text(fault->message, ".kind::f8f6f4 of m16n8k16");
+  close_ptx(t);
+}
+
 static void test_endless(void **state) {
   kernel_test *t = open_body("", AT "LOOP: add.u32 %r5, %r5, 1; setp.ne.u32 %p1, %n, 9; @%p1 bra LOOP;");
   t->config.max_instructions = 3000000;
@@ -416,6 +466,8 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_end_of_allocatio
                                           cmocka_unit_test(test_assert),
                                           cmocka_unit_test(test_stack),
                                           cmocka_unit_test(test_barrier_never_met),
+                                          cmocka_unit_test(test_broken_tensor_map),
+                                          cmocka_unit_test(test_shape_of_f8f6f4),
                                           cmocka_unit_test(test_endless),
                                           cmocka_unit_test(test_unsupported),
                                           cmocka_unit_test(test_wrong_call),

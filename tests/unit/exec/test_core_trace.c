@@ -169,6 +169,14 @@ static void test_waits_move_past_stores_to_shared_memory(void **state) {
           "run 1\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 7 mask ffffffff: 100/32/1\nwait 0\n" /* before the shared load */
           "run 3\nunits 3 0 1 0 0 2 0 0 1\nload 4 pc 10 mask ffffffff: 180/32/1\nwait 0\n"
           "run 2\nunits 2 0 1 0 0 0 0 4 0\nexit\n");
+  /* st.async tells others: the load's wait is before it */
+  compare(
+      ".shared .align 8 .b8 s[16];\n",
+      "mov.u32 %r9, s; ld.global.u32 %r1, [%out];\n"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r9], %r1, [%r9+8]; ld.global.u32 %r2, [%out+128];",
+      32, 0,
+      "run 4\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 3 mask ffffffff: 0/32/1\nwait 0\n"
+      "run 2+1\nunits 2 0 1 0 0 1 0 0 0\nload 4 pc 5 mask ffffffff: 80/32/1\nrun 1\nunits 1 0 0 0 0 0 0 5 0\nexit\n");
   with_units = false;
 }
 
