@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 64u
+#define FF_TRACE_FORMAT 128u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -71,8 +71,9 @@ typedef struct ff_trace_error {
  *           eight looked up in a cycle. ff_trace_put_access finds it.
  *   WAIT    early:1 at 4 | late:1 at 5 | k:32 at 32
  *           The warp needs the value of its k-th youngest load (0: the youngest). Loads are the ACCESS records with op
- *           LOAD, or ATOMIC with the flag RETURNS. early: in the order of the PTX; machines on which a compiler moves
- *           loads up go on, to a late WAIT for the same load, which is nothing to the others.
+ *           LOAD and without the flag ASYNC_COPY, or ATOMIC with the flag RETURNS. early: in the order of the PTX;
+ *           machines on which a compiler moves loads up go on, to a late WAIT for the same load, which is nothing to
+ *           the others.
  *   BARRIER id:8 at 4 | arrive only:1 at 12 | expected:16 at 16
  *           It arrives at a barrier of its block, and waits there unless it only arrives; `expected` arrivals open it.
  *   ENTER   trips:28 at 4 | pc:32 at 32
@@ -84,7 +85,13 @@ typedef struct ff_trace_error {
  *   EXIT    the warp's last record.
  *   UNITS   nine counts of 6 bits at 4, 10 ... 52 (ff_trace_unit)
  *           Only behind an ISSUE; several add up: what a compiler makes of its instructions for the machine. A trace in
- *           which any ISSUE has them has them for all: one without takes no time on machines with execution pipes. */
+ *           which any ISSUE has them has them for all: one without takes no time on machines with execution pipes.
+ *   ASYNC   id:8 at 4 | what:4 at 12 (ff_trace_async) | count:16 at 16
+ *           Of asynchronous copies, ACCESS records with the flag ASYNC_COPY, for which no WAIT waits. GROUP: what the
+ *           warp has copied since its last GROUP is a group. WAIT_GROUPS: all its groups but the `count` youngest must
+ *           have arrived. ARRIVE: it arrives at mbarrier `id` of its block; ARRIVE_COPIED: the same, but not before all
+ *           that it has copied so far has arrived. AWAIT: it waits until all warps of the block have made `count` more
+ *           arrivals at mbarrier `id` than its last AWAIT of this id waited for (its first: than none). */
 typedef enum ff_trace_record_kind {
   FF_TRACE_ISSUE = 1,
   FF_TRACE_ACCESS,
@@ -93,8 +100,17 @@ typedef enum ff_trace_record_kind {
   FF_TRACE_ENTER,
   FF_TRACE_LEAVE,
   FF_TRACE_EXIT,
-  FF_TRACE_UNITS
+  FF_TRACE_UNITS,
+  FF_TRACE_ASYNC
 } ff_trace_record_kind;
+
+typedef enum ff_trace_async {
+  FF_TRACE_GROUP,
+  FF_TRACE_WAIT_GROUPS,
+  FF_TRACE_ARRIVE,
+  FF_TRACE_ARRIVE_COPIED,
+  FF_TRACE_AWAIT
+} ff_trace_async;
 
 typedef enum ff_trace_unit {
   FF_TRACE_SLOTS,  /* machine instructions, each a cycle of its scheduler; of them, on each pipe: */
@@ -117,10 +133,12 @@ typedef enum ff_trace_access_op {
 } ff_trace_access_op;
 
 /* Flags of an ACCESS. */
-#define FF_TRACE_BYPASS_L1 1u /* is served by the L2: volatile, .cg, .cv, strong beyond its block */
-#define FF_TRACE_READ_ONLY 2u /* .nc */
-#define FF_TRACE_RETURNS 4u   /* an atomic whose old value is used: it can be waited for */
-#define FF_TRACE_STREAMING 8u /* .cs, .lu, evict first */
+#define FF_TRACE_BYPASS_L1 1u   /* is served by the L2: volatile, .cg, .cv, strong beyond its block */
+#define FF_TRACE_READ_ONLY 2u   /* .nc */
+#define FF_TRACE_RETURNS 4u     /* an atomic whose old value is used: it can be waited for */
+#define FF_TRACE_STREAMING 8u   /* .cs, .lu, evict first */
+#define FF_TRACE_ASYNC_COPY 16u /* of a LOAD: an asynchronous copy to shared memory, which ASYNC records wait for */
+#define FF_TRACE_BULK 32u       /* made by the SM's engine for bulk copies, not by its load/store unit */
 
 #define FF_TRACE_TRIPS_MAX 0xfffffffu /* of ENTER; more count as that */
 
@@ -162,6 +180,10 @@ static inline uint64_t ff_trace_enter_trips(uint32_t pc, uint32_t trips) {
          (uint64_t)pc << 32;
 }
 static inline uint64_t ff_trace_leave(uint32_t id) { return (uint64_t)FF_TRACE_LEAVE | (uint64_t)id << 32; }
+static inline uint64_t ff_trace_asynchronous(ff_trace_async what, uint32_t id, uint32_t count) {
+  return (uint64_t)FF_TRACE_ASYNC | (uint64_t)(id & 0xffu) << 4 | (uint64_t)(what & 15u) << 12 |
+         (uint64_t)(count & 0xffffu) << 16;
+}
 static inline uint64_t ff_trace_exit(void) { return (uint64_t)FF_TRACE_EXIT; }
 
 /* And back. */
@@ -189,6 +211,9 @@ static inline uint32_t ff_trace_units_count(uint64_t word, ff_trace_unit unit) {
 static inline uint32_t ff_trace_barrier_id(uint64_t word) { return (uint32_t)(word >> 4 & 0xffu); }
 static inline bool ff_trace_barrier_arrive_only(uint64_t word) { return (word >> 12 & 1u) != 0; }
 static inline uint32_t ff_trace_barrier_expected(uint64_t word) { return (uint32_t)(word >> 16 & 0xffffu); }
+static inline ff_trace_async ff_trace_async_what(uint64_t word) { return (ff_trace_async)(word >> 12 & 15u); }
+static inline uint32_t ff_trace_async_id(uint64_t word) { return (uint32_t)(word >> 4 & 0xffu); }
+static inline uint32_t ff_trace_async_count(uint64_t word) { return (uint32_t)(word >> 16 & 0xffffu); }
 static inline uint32_t ff_trace_mark(uint64_t word) { return (uint32_t)(word >> 32); } /* pc of ENTER, LEAVE */
 static inline uint32_t ff_trace_trips(uint64_t word) { return (uint32_t)(word >> 4) & FF_TRACE_TRIPS_MAX; }
 

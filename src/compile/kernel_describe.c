@@ -270,6 +270,10 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
     SIMPLE(NATIVE_PRED_NOT, 0, 0);
     n->dst_kind = n->src_kind[0] = NATIVE_K_pred;
     break;
+  case EXEC_MOVE_COPY_GROUP: /* without a stream it does nothing */
+    if (d->watch & NATIVE_TRACED) n->observes = 1;
+    else n->op = NATIVE_NOTHING;
+    break;
   case EXEC_MOVE_ASYNC_COPY: {
     const exec_async *copy = i->side;
     n->observes = 1;

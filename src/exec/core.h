@@ -254,6 +254,7 @@ typedef struct core_warp core_warp;
 typedef struct core_block core_block;
 typedef struct core_worker core_worker;
 typedef struct core_launch core_launch;
+typedef struct core_phases core_phases; /* copy_records.c */
 typedef struct core_cluster core_cluster;
 
 typedef struct exec_frame {
@@ -402,6 +403,7 @@ struct core_block {
    * launch.c */
   uint64_t work, turn;
   trace_chunk *chunk;
+  core_phases *phases; /* trace: of its mbarriers; NULL: it had none yet */
   unsigned char *shared;
   uint32_t shared_bytes, shared_room;
   core_barrier barriers[EXEC_BARRIERS];
@@ -514,6 +516,8 @@ void core_update_ready(core_warp *w);
 void core_exit(core_warp *w, const exec_instr *i);
 
 void core_trace_issue(core_warp *w, uint32_t end); /* access_records.c */
+void core_phases_start(core_block *block);         /* copy_records.c: no mbarrier has been seen */
+void core_phases_check(const core_block *block);
 void core_trace_waits(core_warp *w, const exec_instr *i);
 /* mark.c: the running split is where a marked region begins or ends */
 void core_mark(core_warp *w, const exec_instr *i);

@@ -18,6 +18,7 @@ static void check_slots(const slots *s, ps end) {
 static void check_sm(const sm *m, ps end) {
   FF_ASSERT(!m->blocks && !m->threads && !m->registers && !m->shared_bytes);
   FF_ASSERT(!m->lsu.owner && !m->lsu.first && !m->lsu.last);
+  FF_ASSERT(!m->bulk.owner && !m->bulk.first && !m->bulk.last);
   FF_ASSERT(!m->tlb_blocked && !m->blocked_warps->count);
   check_slots(&m->l1_mshrs, end);
   check_slots(&m->stores, end);

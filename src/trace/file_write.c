@@ -30,8 +30,8 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked, notes, units, sites, profiled, files; /* the file's version says so */
-  trace_file_written *told;                          /* filled in at the end; NULL: not wanted */
+  bool marked, notes, units, sites, profiled, files, asynchronous; /* the file's version says so */
+  trace_file_written *told;                                        /* filled in at the end; NULL: not wanted */
 };
 
 /* ---- bytes to the disk ---- */
@@ -68,10 +68,11 @@ enum { VERSION_AT = 8 };
 
 static uint8_t version_of(const trace_file_writer *w) {
   return (uint8_t)(TRACE_FILE_PLAIN + w->marked + 2 * w->notes + 4 * w->units + 8 * w->sites + 16 * w->profiled +
-                   32 * w->files);
+                   32 * w->files + 64 * w->asynchronous);
 }
 
-/* The first mark, range, carve-out, site, call of a profiler or copy of a file's bytes of a file that was to have none.
+/* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes or asynchronous one of a file that
+ * was to have none.
  * What is before it looks the same in every version. */
 static void write_version(trace_file_writer *w) {
   const uint8_t version = version_of(w);
@@ -95,7 +96,7 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   pack_mirror_open(&w->mirror);
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
   /* what has gone into a pipe cannot be changed when one of them comes */
-  w->notes = w->sites = w->profiled = w->files = !ff_output_is_file(output);
+  w->notes = w->sites = w->profiled = w->files = w->asynchronous = !ff_output_is_file(output);
   w->marked = about->marks || w->notes;
   w->units = about->units;
   start[VERSION_AT] = version_of(w);
@@ -232,6 +233,11 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   }
   if (!w->units && kind == TRACE_UNITS) {
     w->units = true;
+    write_version(w);
+  }
+  if (!w->asynchronous &&
+      (kind == TRACE_ASYNC || (access && trace_access_flags(words[0]) & (TRACE_ASYNC_COPY | TRACE_BULK)))) {
+    w->asynchronous = true;
     write_version(w);
   }
   if (frame_is_empty(w)) begin_frame(w);

@@ -343,6 +343,7 @@ static bool allowed(uint64_t word) {
   case TRACE_LEAVE:
   case TRACE_EXIT:
   case TRACE_UNITS: return true;
+  case TRACE_ASYNC: return trace_async_what(word) < TRACE_ASYNC_COUNT;
   case TRACE_ACCESS: return trace_access_lines(word) >= 1 && trace_access_lines(word) <= PACK_LINES_MAX;
   case TRACE_END: break;
   }

@@ -17,10 +17,12 @@
 
 /* Kinds and limits are the same numbers on both sides. */
 _Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_UNITS == (int)TRACE_UNITS &&
+                   FF_TRACE_ASYNC == (int)TRACE_ASYNC && FF_TRACE_AWAIT == (int)TRACE_AWAIT &&
                    FF_TRACE_UNIT_COUNT == (int)TRACE_UNIT_COUNT && FF_TRACE_LOADS == (int)TRACE_LOADS,
                "records");
 _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == TRACE_RETURNS &&
-                   FF_TRACE_STREAMING == TRACE_STREAMING,
+                   FF_TRACE_STREAMING == TRACE_STREAMING && FF_TRACE_ASYNC_COPY == TRACE_ASYNC_COPY &&
+                   FF_TRACE_BULK == TRACE_BULK,
                "accesses");
 _Static_assert(FF_TRACE_ALLOCATE == (int)TRACE_OP_ALLOC && FF_TRACE_LAUNCH == (int)TRACE_OP_LAUNCH &&
                    FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_PROFILE == (int)TRACE_OP_PROFILE,
@@ -348,6 +350,10 @@ static const char *check_record(const ff_trace_writer *w, const uint64_t *words,
   case TRACE_ENTER: return w->marked ? "an ENTER between ENTER and LEAVE" : NULL;
   case TRACE_LEAVE: return !w->marked || w->mark != trace_mark_pc(word) ? "a LEAVE without its ENTER" : NULL;
   case TRACE_UNITS: return w->issued ? NULL : "an UNITS that is not behind an ISSUE";
+  case TRACE_ASYNC:
+    return trace_async_what(word) >= TRACE_ASYNC_COUNT                         ? "an ASYNC of no kind that is known"
+           : trace_async_what(word) == TRACE_AWAIT && !trace_async_count(word) ? "an AWAIT of no arrival"
+                                                                               : NULL;
   case TRACE_EXIT: return w->marked ? "an EXIT between ENTER and LEAVE" : NULL;
   case TRACE_END: break;
   }
@@ -361,8 +367,7 @@ static void count_record(ff_trace_writer *w, const uint64_t *words) {
   if (kind == TRACE_ENTER || kind == TRACE_LEAVE) w->marked = kind == TRACE_ENTER;
   if (trace_word_kind(words[0]) == TRACE_ISSUE) w->totals.warp_instructions += trace_issue_count(words[0]);
   if (trace_word_kind(words[0]) != TRACE_ACCESS) return;
-  trace_access_op op = trace_access_operation(words[0]);
-  w->loads += op == TRACE_LOAD || (op == TRACE_ATOMIC && trace_access_flags(words[0]) & TRACE_RETURNS);
+  w->loads += trace_access_is_load(words[0]);
   w->totals.warp_accesses++;
   for (uint32_t i = 0; i < trace_access_lines(words[0]); i++)
     w->totals.sectors += trace_sector_count(trace_line_sectors(words[2 + i]));

@@ -31,7 +31,8 @@
  *           arrived. early: in the order of the PTX; a compiler would let the warp go on, to a late WAIT for the same
  *           load. Both are only in streams that have UNITS. For readers in the order of the PTX a late WAIT is nothing,
  *           and what it cuts from an ISSUE belongs to it.
- *           Loads are the ACCESS records with op load, or atomic with flag RETURNS, numbered as they appear.
+ *           Loads are the ACCESS records with op load, without flag ASYNC_COPY, or atomic with flag RETURNS, numbered
+ *           as they appear.
  *   BARRIER kind:4 | id:8 | flags:4 (1: arrive only, does not wait) | expected:16 arrivals | unused:32
  *           written for each warp when the barrier completed; `expected` is how many BARRIER records, over the whole
  *           block, belong to this completion.
@@ -48,7 +49,13 @@
  *   EXIT    the last record of every warp.
  *   UNITS   kind:4 | nine counts of 6 bits (trace_unit) | unused:6, behind an ISSUE: what a compiler makes of its
  *           instructions for the machine (ptx/analysis/machine_code.h). Several behind one ISSUE add up. Only in
- *           streams that have them (trace_program_units); there, an ISSUE without one takes no time. */
+ *           streams that have them (trace_program_units); there, an ISSUE without one takes no time.
+ *   ASYNC   kind:4 | id:8 | what:4 (trace_async) | count:16 | unused:32, of copies that no register waits for: ACCESS
+ *           records with flag ASYNC_COPY, which are no loads.
+ *           GROUP: the warp's copies since its last GROUP are a group. WAIT_GROUPS: all its groups but the `count`
+ *           youngest must have arrived. ARRIVE: it arrives at mbarrier `id` of its block; ARRIVE_COPIED: as soon as all
+ *           that it has copied so far has arrived. AWAIT: it waits for `count` more arrivals at mbarrier `id`, over the
+ *           whole block, than its last AWAIT of that id (its first: than none). They are in the chunk. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
 
@@ -68,7 +75,17 @@ typedef enum trace_kind {
   TRACE_LEAVE,
   TRACE_EXIT,
   TRACE_UNITS,
+  TRACE_ASYNC,
 } trace_kind;
+
+typedef enum trace_async {
+  TRACE_GROUP,
+  TRACE_WAIT_GROUPS,
+  TRACE_ARRIVE,
+  TRACE_ARRIVE_COPIED,
+  TRACE_AWAIT,
+  TRACE_ASYNC_COUNT,
+} trace_async;
 
 typedef enum trace_unit { /* of machine instructions, as ptx_pipe says */
                           TRACE_SLOTS,
@@ -90,11 +107,13 @@ typedef struct trace_counts {
 } trace_counts;
 
 typedef enum trace_access_op { TRACE_LOAD, TRACE_STORE, TRACE_ATOMIC, TRACE_PREFETCH } trace_access_op;
-enum {                      /* ACCESS flags */
-       TRACE_BYPASS_L1 = 1, /* .cg .cv volatile relaxed...: served by the L2 */
-       TRACE_READ_ONLY = 2, /* .nc */
-       TRACE_RETURNS = 4,   /* an atomic whose result is used: counts as a load */
-       TRACE_STREAMING = 8, /* .cs .lu */
+enum {                        /* ACCESS flags */
+       TRACE_BYPASS_L1 = 1,   /* .cg .cv volatile relaxed...: served by the L2 */
+       TRACE_READ_ONLY = 2,   /* .nc */
+       TRACE_RETURNS = 4,     /* an atomic whose result is used: counts as a load */
+       TRACE_STREAMING = 8,   /* .cs .lu */
+       TRACE_ASYNC_COPY = 16, /* of a load: an asynchronous copy to shared memory; ASYNC records wait for it */
+       TRACE_BULK = 32,       /* made by the SM's engine for bulk copies, not by its load/store unit */
 };
 
 #define TRACE_EARLY 16u /* of a WAIT: one of a pair for the same load */
@@ -142,6 +161,15 @@ static inline uint32_t trace_mark_pc(uint64_t w) { return (uint32_t)(w >> 32); }
 static inline uint32_t trace_barrier_id(uint64_t w) { return w >> 4 & 0xff; }
 static inline bool trace_barrier_arrive_only(uint64_t w) { return w >> 12 & 1; }
 static inline uint32_t trace_barrier_expected(uint64_t w) { return w >> 16 & 0xffff; }
+static inline uint32_t trace_async_id(uint64_t w) { return w >> 4 & 0xff; }
+static inline trace_async trace_async_what(uint64_t w) { return (trace_async)(w >> 12 & 15); }
+static inline uint32_t trace_async_count(uint64_t w) { return w >> 16 & 0xffff; }
+/* Of an ACCESS: a WAIT may name it. */
+static inline bool trace_access_is_load(uint64_t w) {
+  trace_access_op op = trace_access_operation(w);
+  return (op == TRACE_LOAD && !(trace_access_flags(w) & TRACE_ASYNC_COPY)) ||
+         (op == TRACE_ATOMIC && trace_access_flags(w) & TRACE_RETURNS);
+}
 
 /* ---- operations ---- */
 
@@ -452,6 +480,10 @@ static inline void trace_put_paired_wait(trace_writer *w, uint32_t k, uint32_t p
 static inline void trace_put_barrier(trace_writer *w, uint32_t id, bool arrive_only, uint32_t expected) {
   trace_flush_issue(w);
   *trace_room(w, 1) = TRACE_BARRIER | (uint64_t)id << 4 | (uint64_t)arrive_only << 12 | (uint64_t)expected << 16;
+}
+static inline void trace_put_async(trace_writer *w, trace_async what, uint32_t id, uint32_t count) {
+  trace_flush_issue(w);
+  *trace_room(w, 1) = TRACE_ASYNC | (uint64_t)id << 4 | (uint64_t)what << 12 | (uint64_t)count << 16;
 }
 /* trips: more than TRACE_TRIPS_MAX count as that */
 static inline void trace_put_enter(trace_writer *w, uint32_t pc, uint32_t trips) {

@@ -412,6 +412,17 @@ static void add_units(ff_text *out, uint64_t word) {
     if (trace_count(&counts, (trace_unit)u)) ff_text_add(out, " %s %u", names[u], trace_count(&counts, (trace_unit)u));
 }
 
+static void add_async(ff_text *out, uint64_t word) {
+  uint32_t id = trace_async_id(word), count = trace_async_count(word);
+  switch (trace_async_what(word)) {
+  case TRACE_GROUP: ff_text_add(out, "copies end a group"); break;
+  case TRACE_WAIT_GROUPS: ff_text_add(out, "wait for all groups of copies but %u", count); break;
+  case TRACE_ARRIVE: ff_text_add(out, "arrive at mbarrier %u", id); break;
+  case TRACE_ARRIVE_COPIED: ff_text_add(out, "arrive at mbarrier %u with the copies", id); break;
+  default: ff_text_add(out, "await %u arrivals at mbarrier %u", count, id); break;
+  }
+}
+
 static void dump_record(const trace_item *item, ff_text *out) {
   uint64_t word = item->record[0];
   ff_text_add(out, "\t%" PRIu64 ".%u\t", item->block, item->warp);
@@ -438,6 +449,7 @@ static void dump_record(const trace_item *item, ff_text *out) {
     break;
   case TRACE_LEAVE: ff_text_add(out, "leave pc %u", trace_mark_pc(word)); break;
   case TRACE_UNITS: add_units(out, word); break;
+  case TRACE_ASYNC: add_async(out, word); break;
   default: ff_text_add(out, "exit"); break;
   }
   ff_text_add(out, "\n");

@@ -316,7 +316,7 @@ static bool decode_cp(decoder *d) {
   if (ptx_has(d->instr, PTX_MOD_MBARRIER)) return decode_mbarrier(d);
   if (ptx_has(d->instr, PTX_MOD_COMMIT_GROUP) || ptx_has(d->instr, PTX_MOD_WAIT_GROUP) ||
       ptx_has(d->instr, PTX_MOD_WAIT_ALL))
-    return decode_nothing(d); /* copies are complete when they are issued */
+    return decode_copy_group(d);
   return decode_async_copy(d);
 }
 

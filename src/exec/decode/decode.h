@@ -67,6 +67,7 @@ bool decode_prefetch(decoder *d);
 /* wait_loop.c: does a loop wait for what the load that is being decoded reads? */
 bool decode_waits_by(const decoder *d);
 bool decode_async_copy(decoder *d);
+bool decode_copy_group(decoder *d);
 bool decode_mbarrier(decoder *d); /* mbarrier.c */
 /* An mbarrier is told that so many bytes have come. (mbarrier.c) */
 bool decode_complete_tx(decoder *d, const ptx_operand *barrier, uint32_t bytes);

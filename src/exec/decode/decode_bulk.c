@@ -35,7 +35,7 @@ static void set_access(exec_access *a, exec_op op, ptx_space space) {
   a->elements = 1;
   a->slot_bytes = 8;
   a->log2_total = 4;
-  a->trace_flags = TRACE_BYPASS_L1; /* these copies go through the L2 cache alone */
+  a->trace_flags = TRACE_BYPASS_L1 | TRACE_BULK; /* these copies go through the L2 cache alone */
   for (uint32_t e = 0; e < 8; e++) a->load[e] = EXEC_NO_OFFSET;
 }
 
@@ -98,6 +98,7 @@ static exec_bulk *new_bulk(decoder *d) {
   bool reduces = ptx_has(instr, PTX_MOD_REDUCE);
   set_access(&b->to, reduces ? EXEC_OP_ATOMIC : EXEC_OP_STORE, to);
   set_access(&b->from, b->prefetches ? EXEC_OP_PREFETCH : EXEC_OP_LOAD, from);
+  if (!b->prefetches) b->from.trace_flags |= TRACE_ASYNC_COPY;
   return b;
 }
 

@@ -524,6 +524,7 @@ bool decode_async_copy(decoder *d) {
       d->func->regs[instr->operands[3].reg].type == PTX_PRED)
     return decode_fail(d, "cp.async with ignore-src");
   if (copy->has_size && !decode_source(d, &instr->operands[3], PTX_U32, &size)) return false;
+  from->trace_flags |= TRACE_ASYNC_COPY;
   copy->from = *from;
   copy->to = *to;
   exec_instr *i = decode_move(d, EXEC_MOVE_ASYNC_COPY);
@@ -532,6 +533,18 @@ bool decode_async_copy(decoder *d) {
   i->src[1] = global;
   i->src[2] = size;
   i->side = copy;
+  return true;
+}
+
+/* cp.async.commit_group; .wait_group n; .wait_all */
+bool decode_copy_group(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  bool waits = ptx_has(instr, PTX_MOD_WAIT_GROUP);
+  if (waits && (instr->operand_count != 1 || instr->operands[0].kind != PTX_OPERAND_INT))
+    return decode_fail(d, "cp.async.wait_group without a number");
+  exec_instr *i = decode_move(d, EXEC_MOVE_COPY_GROUP);
+  i->aux = waits ? CORE_COPIES_WAIT : ptx_has(instr, PTX_MOD_WAIT_ALL) ? CORE_COPIES_WAIT_ALL : CORE_COPIES_COMMIT;
+  i->immediate = waits ? (int64_t)instr->operands[0].bits : 0;
   return true;
 }
 

@@ -257,6 +257,7 @@ MOVE(PREFETCH) {
   if (((core_warp *)x)->trace) core_trace_prefetch((core_warp *)x, i);
 }
 MOVE(ASYNC_COPY) { core_async_copy(x, i); }
+MOVE(COPY_GROUP) { core_copy_group(x, i); }
 MOVE(MBARRIER) { core_mbarrier(x, i); }
 
 void ISA(core_matrix_address)(exec_warp *x, const exec_instr *i); /* matrix.isa.c */

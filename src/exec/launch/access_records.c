@@ -38,12 +38,7 @@ void core_trace_issue(core_warp *w, uint32_t end) {
  * each cell is recorded: it stands for the one that finds what the warp waits for. So when a warp comes to a look that
  * it has recorded already, and has recorded nothing but looks since, what it did since its last look is left out of the
  * stream, and this look, too. True: it was left out. */
-static bool looked_already(core_warp *w, const exec_instr *i, uint64_t address, uint32_t mask) {
-  const exec_access *a = i->side;
-  if (__builtin_expect(!a->awaits, true)) {
-    w->looks = 0;
-    return false;
-  }
+bool core_trace_looked(core_warp *w, const exec_instr *i, uint64_t address, uint32_t mask) {
   for (uint32_t n = 0; n < w->looks; n++) {
     const core_look *look = &w->look[n];
     if (look->instr != i || look->address != address || look->mask != mask) continue;
@@ -52,6 +47,13 @@ static bool looked_already(core_warp *w, const exec_instr *i, uint64_t address, 
     return true;
   }
   if (w->looks < CORE_LOOKS) w->look[w->looks++] = (core_look){i, address, mask};
+  return false;
+}
+
+static bool looked_already(core_warp *w, const exec_instr *i, uint64_t address, uint32_t mask) {
+  const exec_access *a = i->side;
+  if (__builtin_expect(a->awaits, false)) return core_trace_looked(w, i, address, mask);
+  w->looks = 0;
   return false;
 }
 
@@ -78,6 +80,7 @@ static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, 
   uint64_t *at = trace_put_banked(w->trace, operation(a), a->log2_total, a->trace_flags,
                                   w->function->pc_base + i->index, mask, lines, passes);
   if (a->op != EXEC_OP_LOAD && !(a->op == EXEC_OP_ATOMIC && a->returns)) return at;
+  if (a->trace_flags & TRACE_ASYNC_COPY) return at;
   w->loads++;
   uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
   for (uint32_t e = 0; e < a->elements; e++)

@@ -123,6 +123,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->own_cluster = (core_cluster){.blocks = {block}, .count = 1, .live = launch->thread_count};
   block->rank = 0;
   block->done = false;
+  core_phases_start(block);
   block->work = 0;
   core_declared_start(block);
   block->live_threads = block->thread_count;
@@ -325,6 +326,7 @@ void core_block_destroy(core_block *block) {
   free(block->local);
   free(block->warps);
   free(block->own_ranges);
+  free(block->phases);
   free(block->print.chars);
   free(block);
 }

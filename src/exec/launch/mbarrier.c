@@ -9,9 +9,9 @@
  * expected. The state that an arrival returns is the object before it.
  *
  * Bulk copies (memory/bulk.c) tell the object of their bytes by core_mbarrier_complete. Copies by cp.async are over
- * when they are issued, so cp.async.mbarrier.arrive is an arrival with .noinc and nothing without (it would count
- * itself up and down again). Waits do not block: after a test that fails the warp's turn ends
- * at the next backward branch, for only other warps can change the outcome. */
+ * when they are issued, so cp.async.mbarrier.arrive is an arrival with .noinc and changes nothing without (it would
+ * count itself up and down again); in the access stream both arrive when the copies do. Waits do not block: after a
+ * test that fails the warp's turn ends at the next backward branch, for only other warps can change the outcome. */
 #include "exec/memory/bulk.h"
 #include "exec/decode/decode.h"
 
@@ -24,7 +24,8 @@
 typedef struct exec_mbarrier { /* side data */
   /* data[0]: count, bytes or parity; compare: bytes expected with an arrival, or the state waited for */
   exec_access access;
-  bool waits; /* src[1] gets 0 or 1 per lane, and the predicate dst2 follows it */
+  bool waits;    /* src[1] gets 0 or 1 per lane, and the predicate dst2 follows it */
+  uint8_t event; /* core_mbarrier_event: of each lane's object, unless it waits */
 } exec_mbarrier;
 
 static uint64_t pending(uint64_t object) { return object & COUNT_MASK; }
@@ -80,14 +81,31 @@ static uint64_t drop(uint64_t object, uint64_t count) {
 OPERATIONS(X)
 #undef X
 
+/* The objects of the active lanes, each once if neighbours have the same. */
+static uint32_t objects_of(core_warp *w, const exec_instr *i, uint64_t *object[EXEC_LANES]) {
+  const exec_access *access = i->side;
+  uint32_t count = 0;
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    uint64_t base = access->wide ? exec_u64(&w->x, i->src[0])[lane] : exec_u32(&w->x, i->src[0])[lane];
+    void *at = core_bytes_at(w, i, lane, base + (uint64_t)i->immediate, sizeof **object, sizeof **object);
+    if (!count || object[count - 1] != at) object[count++] = at;
+  }
+  return count;
+}
+
 void core_mbarrier(exec_warp *x, const exec_instr *i) {
   const exec_mbarrier *barrier = i->side;
   exec_instr access = *i;
   access.side = &barrier->access;
   access.dst = barrier->waits ? i->src[1] : i->dst;
-  core_access_lanes(x, &access);
   core_warp *w = (core_warp *)x;
+  uint64_t *object[EXEC_LANES];
+  uint32_t objects = w->trace ? objects_of(w, &access, object) : 0;
+  for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier_before(w, object[n]);
+  core_access_lanes(x, &access);
   if (!barrier->waits) {
+    for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier(w, i, object[n], (core_mbarrier_event)barrier->event);
     w->block->idle_turns = 0; /* an arrival may be what the others wait for */
     w->block->moved = true;
     return;
@@ -96,14 +114,20 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   uint32_t mask = w->active, *predicate = exec_pred(x, i->dst2), bits = 0;
   for (uint32_t lane = 0; lane < EXEC_LANES; lane++) bits |= (over[lane] & 1) << lane;
   *predicate = (*predicate & ~mask) | (bits & mask);
-  if (!(mask & ~bits)) return;
+  if (!(mask & ~bits)) {
+    for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier(w, i, object[n], CORE_MBARRIER_IS_OVER);
+    return;
+  }
+  if (objects) core_trace_looked(w, i, (uint64_t)(uintptr_t)object[0], mask);
   w->budget = -1;
   w->polls = EXEC_SPIN_POLLS;
 }
 
 void core_mbarrier_complete(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
   uint64_t *object = (uint64_t *)(void *)core_bytes_at(w, i, lane, address, sizeof *object, sizeof *object);
+  if (w->trace) core_trace_mbarrier_before(w, object);
   *object = close_phase(add_bytes(*object, 0u - bytes));
+  if (w->trace) core_trace_mbarrier(w, i, object, CORE_MBARRIER_COPIES);
   w->block->idle_turns = 0;
   w->block->moved = true;
 }
@@ -112,7 +136,7 @@ void core_mbarrier_complete(core_warp *w, const exec_instr *i, uint32_t lane, ui
 
 static exec_span no_span; /* nothing is inside it */
 
-static exec_mbarrier *new_barrier(decoder *d, exec_atomic_function function) {
+static exec_mbarrier *new_barrier(decoder *d, exec_atomic_function function, core_mbarrier_event event) {
   exec_mbarrier *b = ff_arena_alloc(d->arena, sizeof *b);
   ptx_space space = ptx_instr_space(d->instr);
   b->access.hint = &no_span;
@@ -125,6 +149,7 @@ static exec_mbarrier *new_barrier(decoder *d, exec_atomic_function function) {
   b->access.data[0] = b->access.compare = decode_constant(d, 0, 4);
   for (uint32_t e = 0; e < 8; e++) b->access.load[e] = EXEC_NO_OFFSET;
   b->access.atomic = b->access.atomic_shared = function;
+  b->event = (uint8_t)event;
   return b;
 }
 
@@ -146,18 +171,18 @@ static bool emit_barrier(decoder *d, exec_mbarrier *b, const ptx_operand *addres
 }
 
 /* mbarrier.init [a], count; .inval [a]; .expect_tx [a], bytes; .complete_tx [a], bytes */
-static bool decode_plain(decoder *d, exec_atomic_function function) {
-  exec_mbarrier *b = new_barrier(d, function);
+static bool decode_plain(decoder *d, exec_atomic_function function, core_mbarrier_event event) {
+  exec_mbarrier *b = new_barrier(d, function, event);
   const ptx_operand *operands = d->instr->operands;
   if (d->instr->operand_count > 1 && !decode_source(d, &operands[1], PTX_U32, &b->access.data[0])) return false;
   return emit_barrier(d, b, &operands[0], 0, 0);
 }
 
 /* mbarrier.arrive{_drop}{.expect_tx} state, [a]{, count or bytes}; without a state for remote barriers. */
-static bool decode_arrive(decoder *d, bool drops) {
+static bool decode_arrive(decoder *d, bool drops, core_mbarrier_event event) {
   const ptx_operand *operands = d->instr->operands;
   uint32_t count = d->instr->operand_count, first = operands[0].kind == PTX_OPERAND_ADDRESS ? 0 : 1, dst = 0;
-  exec_mbarrier *b = new_barrier(d, drops ? do_arrive_drop : do_arrive);
+  exec_mbarrier *b = new_barrier(d, drops ? do_arrive_drop : do_arrive, event);
   bool bytes = ptx_has(d->instr, PTX_MOD_EXPECT_TX);
   if (first >= count) return decode_fail(d, "mbarrier.arrive without an address");
   b->access.data[0] = decode_constant(d, 1, 4);
@@ -173,7 +198,7 @@ static bool decode_arrive(decoder *d, bool drops) {
 static bool decode_wait(decoder *d) {
   const ptx_operand *operands = d->instr->operands;
   bool parity = ptx_has(d->instr, PTX_MOD_PARITY);
-  exec_mbarrier *b = new_barrier(d, parity ? do_wait_parity : do_wait_state);
+  exec_mbarrier *b = new_barrier(d, parity ? do_wait_parity : do_wait_state, CORE_MBARRIER_NOTHING);
   uint32_t predicate;
   if (d->instr->operand_count < 3) return decode_fail(d, "this form of mbarrier wait");
   if (!decode_source(d, &operands[2], parity ? PTX_U32 : PTX_B64, parity ? &b->access.data[0] : &b->access.compare))
@@ -185,7 +210,7 @@ static bool decode_wait(decoder *d) {
 }
 
 bool decode_complete_tx(decoder *d, const ptx_operand *barrier, uint32_t bytes) {
-  exec_mbarrier *b = new_barrier(d, do_complete_tx);
+  exec_mbarrier *b = new_barrier(d, do_complete_tx, CORE_MBARRIER_ARRIVES);
   b->access.data[0] = decode_constant(d, bytes, 4);
   return emit_barrier(d, b, barrier, 0, 0);
 }
@@ -210,14 +235,15 @@ bool decode_mbarrier(decoder *d) {
   const ptx_instr *instr = d->instr;
   if (!instr->operand_count) return decode_fail(d, "mbarrier without operands");
   if (instr->opcode == PTX_OP_CP) /* cp.async.mbarrier.arrive */
-    return ptx_has(instr, PTX_MOD_NOINC) ? decode_arrive(d, false) : decode_move(d, EXEC_MOVE_NOTHING) != NULL;
+    return ptx_has(instr, PTX_MOD_NOINC) ? decode_arrive(d, false, CORE_MBARRIER_COPIES)
+                                         : decode_plain(d, do_expect_tx, CORE_MBARRIER_COPIES); /* of no bytes */
   if (ptx_has(instr, PTX_MOD_TEST_WAIT) || ptx_has(instr, PTX_MOD_TRY_WAIT)) return decode_wait(d);
-  if (ptx_has(instr, PTX_MOD_ARRIVE)) return decode_arrive(d, false);
-  if (ptx_has(instr, PTX_MOD_ARRIVE_DROP)) return decode_arrive(d, true);
-  if (ptx_has(instr, PTX_MOD_INIT)) return decode_plain(d, do_init);
-  if (ptx_has(instr, PTX_MOD_INVAL)) return decode_plain(d, do_inval);
-  if (ptx_has(instr, PTX_MOD_EXPECT_TX)) return decode_plain(d, do_expect_tx);
-  if (ptx_has(instr, PTX_MOD_COMPLETE_TX)) return decode_plain(d, do_complete_tx);
+  if (ptx_has(instr, PTX_MOD_ARRIVE)) return decode_arrive(d, false, CORE_MBARRIER_ARRIVES);
+  if (ptx_has(instr, PTX_MOD_ARRIVE_DROP)) return decode_arrive(d, true, CORE_MBARRIER_ARRIVES);
+  if (ptx_has(instr, PTX_MOD_INIT)) return decode_plain(d, do_init, CORE_MBARRIER_STARTS);
+  if (ptx_has(instr, PTX_MOD_INVAL)) return decode_plain(d, do_inval, CORE_MBARRIER_STARTS);
+  if (ptx_has(instr, PTX_MOD_EXPECT_TX)) return decode_plain(d, do_expect_tx, CORE_MBARRIER_NOTHING);
+  if (ptx_has(instr, PTX_MOD_COMPLETE_TX)) return decode_plain(d, do_complete_tx, CORE_MBARRIER_ARRIVES);
   if (ptx_has(instr, PTX_MOD_PENDING_COUNT)) return decode_pending_count(d);
   return decode_fail(d, "this form of mbarrier");
 }

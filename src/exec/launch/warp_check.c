@@ -123,6 +123,7 @@ void core_block_check(const core_block *block) {
   }
   FF_ASSERT(live == block->live_threads);
   check_barriers(block);
+  core_phases_check(block);
 }
 
 /* Every executed instruction is counted in exactly one ISSUE of the access stream, or in a round of waiting. */

@@ -28,7 +28,9 @@ typedef struct exec_async {
   exec_access from, to; /* for messages and the access stream */
 } exec_async;
 void core_async_copy(exec_warp *x, const exec_instr *i);
-void core_mbarrier(exec_warp *x, const exec_instr *i); /* mbarrier.c */
+enum { CORE_COPIES_COMMIT, CORE_COPIES_WAIT, CORE_COPIES_WAIT_ALL }; /* aux; immediate: groups that may be left */
+void core_copy_group(exec_warp *x, const exec_instr *i);             /* copy_records.c */
+void core_mbarrier(exec_warp *x, const exec_instr *i);               /* mbarrier.c */
 
 /* The function that does an atomic operation, or NULL if there is no such operation on this type. `op` is the
  * modifier (PTX_MOD_ADD, ...); global: the cells are in global memory, not in shared. */
@@ -59,5 +61,21 @@ void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset,
 void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t mask);
 void core_trace_prefetch(core_warp *w, const exec_instr *i);
 void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at);
+/* The warp has looked at something that only others change, in vain. true: as it did before, and has recorded nothing
+ * since: what it did since then, this look included, is left out. */
+bool core_trace_looked(core_warp *w, const exec_instr *i, uint64_t address, uint32_t mask);
+
+/* ---- asynchronous copies and mbarriers (copy_records.c) ---- */
+
+typedef enum core_mbarrier_event {
+  CORE_MBARRIER_NOTHING, /* that others wait for */
+  CORE_MBARRIER_STARTS,  /* .init, .inval */
+  CORE_MBARRIER_ARRIVES,
+  CORE_MBARRIER_COPIES,  /* it arrives as soon as what the warp has copied so far is there */
+  CORE_MBARRIER_IS_OVER, /* a wait found that the phase has ended */
+} core_mbarrier_event;
+/* Before and after an instruction does something to the mbarrier at `object`; only when w->trace is set. */
+void core_trace_mbarrier_before(core_warp *w, const uint64_t *object);
+void core_trace_mbarrier(core_warp *w, const exec_instr *i, const uint64_t *object, core_mbarrier_event event);
 
 #endif

@@ -28,6 +28,7 @@
 #include "machine/memory/far_fault.h"
 #include "machine/memory/hierarchy.h"
 #include "machine/observe/observer.h"
+#include "machine/sm/async.h"
 #include "machine/sm/sample.h"
 #include "machine/spec/allocation.h"
 #include "machine/stacks/learn.h"
@@ -216,6 +217,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
     uint32_t index = w->index;
     *w = (warp){.block = b,
                 .index = index,
+                .number = i,
                 .sm = m,
                 .counters = k->counters,
                 .counted = k->counters,
@@ -431,6 +433,7 @@ void block_end(dispatcher *q, block *b) {
   if (q->d->borrow) idle_sharing_look(q->lent, time);
   if (k->ended < over) k->ended = over;
   trace_reader_release(q->reader, b->chunk);
+  async_free(b);
   position_end(q, b);
   b->next_free = q->free_blocks;
   q->free_blocks = b;
@@ -449,7 +452,10 @@ void block_end(dispatcher *q, block *b) {
 }
 
 void dispatcher_free(dispatcher *q) {
-  for (size_t i = 0; i < q->blocks.count; i++) free(q->blocks.items[i]);
+  for (size_t i = 0; i < q->blocks.count; i++) {
+    async_free(q->blocks.items[i]);
+    free(q->blocks.items[i]);
+  }
   free(q->blocks.items);
   free(q->positions.items);
 }

@@ -14,6 +14,7 @@
  * Long bursts are issued in pieces of BURST instructions, so that warps share a scheduler. */
 #include "machine/sm/sm.h"
 
+#include "machine/sm/async.h"
 #include "machine/sm/dispatch.h"
 #include "machine/stacks/controller.h"
 
@@ -140,6 +141,7 @@ static void barriers_unmet(front_end *f, block *b, ps time) {
     if (b->barrier_time[id] < time) b->barrier_time[id] = time;
     barrier_release(f, b, id);
   }
+  async_unmet(f, b, time);
 }
 
 /* true: the warp waits. The barrier takes one arrival after the other, each in barrier_warp_cycles, and opens
@@ -162,6 +164,12 @@ static bool barrier_arrive(front_end *f, warp *w, uint64_t word, ps *time) {
   w->next = 0;
   b->waiting++;
   barriers_unmet(f, b, *time);
+  return true;
+}
+
+static bool async_waits(front_end *f, warp *w, uint64_t word, ps *time) {
+  if (!async_record(f, w, word, time)) return false;
+  barriers_unmet(f, w->block, *time);
   return true;
 }
 
@@ -229,6 +237,9 @@ void warp_wake(front_end *f, warp *w, ps time) {
       break;
     case TRACE_BARRIER:
       if (barrier_arrive(f, w, *record, &time)) return;
+      break;
+    case TRACE_ASYNC:
+      if (async_waits(f, w, *record, &time)) return;
       break;
     case TRACE_EXIT: warp_exit(f, w, time); return;
     case TRACE_ENTER:

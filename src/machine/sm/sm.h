@@ -17,7 +17,7 @@
 #include "machine/sm/load_store.h"
 #include "machine/timing.h"
 
-enum { LOAD_RING = 32, BURST = 32, BARRIERS = 16 };
+enum { LOAD_RING = 32, COPY_GROUPS = 8, BURST = 32, BARRIERS = 16 };
 
 enum { PIPES = 5 }; /* of arithmetic: FMA, ALU, XU, FP64, TENSOR */
 typedef struct scheduler {
@@ -32,8 +32,8 @@ typedef struct warp {
   struct scheduler *scheduler;
   sim_counters *counters; /* of its kernel */
   sim_counters *counted;  /* where its access is: the same, or its instruction's (observe/lines.h) */
-  uint32_t index;
-  uint32_t loads; /* issued so far; load i arrives at ring[i % LOAD_RING] */
+  uint32_t index, number; /* in the table; in its block */
+  uint32_t loads;         /* issued so far; load i arrives at ring[i % LOAD_RING] */
   bool asleep;
   bool woken;  /* batches: a page that it waited for has come since it last looked, */
   bool verify; /* and: `waiting` may be too much */
@@ -51,6 +51,9 @@ typedef struct warp {
   uint32_t first_line;
   uint32_t waiting_units; /* far-faults it waits for */
   uint32_t next;          /* in a barrier's list, or in the load/store unit's */
+  uint32_t groups;        /* of copies, so far */
+  ps copied;              /* when all that it has copied so far is there; and by the end of a group: */
+  ps group_arrival[COPY_GROUPS];
   ps ring[LOAD_RING];
 } warp;
 
@@ -69,8 +72,9 @@ typedef struct block {
   struct kernel *kernel;
   trace_chunk *chunk;
   struct sm *sm;
-  uint64_t position;      /* in the program's order, if the future is known */
-  uint32_t live, waiting; /* warps that have not exited; of these, at a barrier */
+  uint64_t position;          /* in the program's order, if the future is known */
+  uint32_t live, waiting;     /* warps that have not exited; of these, at a barrier */
+  struct mbarrier *mbarriers; /* async.c */
   uint32_t arrived[BARRIERS], first_waiting[BARRIERS], last_waiting[BARRIERS];
   ps barrier_time[BARRIERS]; /* when it has taken all arrivals so far */
   ps began, ended, drained;  /* the latest exit so far; when its last access is over */
@@ -85,7 +89,7 @@ typedef struct sm {
   uint32_t began_version; /* in a stack: versions_now when the last instance came */
   scheduler *schedulers;
   server shared, tlb_port;
-  load_store lsu;
+  load_store lsu, bulk; /* bulk: the engine for bulk and tensor copies */
   ps next_block;
   cache l1;
   bool l1_hashed;

@@ -21,6 +21,7 @@
 typedef struct progress { /* of one call of access_continue */
   access_path *path;
   sm *m;
+  load_store *by; /* that makes the access */
   warp *w;
   kernel *k;
   ps at;           /* when the unit takes the next line */
@@ -31,6 +32,11 @@ typedef struct progress { /* of one call of access_continue */
   bool blocked;
   bool batches; /* far-faults are served in batches: the warp goes on with each page that has come */
 } progress;
+
+/* Bulk copies are made by an engine of their own. */
+static load_store *maker(const warp *w) {
+  return trace_access_flags(*w->record) & TRACE_BULK ? &w->sm->bulk : &w->sm->lsu;
+}
 
 /* What is not counted for kernel and allocation alone. */
 static void watch(access_path *a, warp *w, const uint64_t *record, const pager_unit *unit, ps time) {
@@ -50,11 +56,6 @@ static void count_access(access_path *a, warp *w, const uint64_t *record, ps tim
   if (op == TRACE_ATOMIC) COUNT(&t, atomic_accesses, 1);
 }
 
-static bool is_load(uint64_t word) {
-  trace_access_op op = trace_access_operation(word);
-  return op == TRACE_LOAD || (op == TRACE_ATOMIC && trace_access_flags(word) & TRACE_RETURNS);
-}
-
 static uint64_t lines_from(const uint64_t *record, uint32_t first) {
   uint32_t left = trace_access_lines(*record) - first;
   return left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
@@ -62,7 +63,7 @@ static uint64_t lines_from(const uint64_t *record, uint32_t first) {
 
 void access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   if (!trace_access_lines(*record)) return; /* no lane was active */
-  if (is_load(*record)) {                   /* the load before the last LOAD_RING must have arrived */
+  if (trace_access_is_load(*record)) {      /* the load before the last LOAD_RING must have arrived */
     ps oldest = w->ring[w->loads % LOAD_RING];
     if (oldest > *time) {
       w->counters->warp_stall_ps += oldest - *time;
@@ -80,7 +81,7 @@ void access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
 static uint64_t seen_bit(uint64_t page) { return UINT64_C(1) << (page * UINT64_C(0x9e3779b97f4a7c15) >> 58); }
 
 static void see(progress *p, uint64_t page, uint8_t alias_tag, ps ready, bool here) {
-  load_store *lsu = &p->m->lsu;
+  load_store *lsu = p->by;
   load_store_refresh(lsu);
   if (lsu->seen_count == SEEN_PAGES) load_store_forget(lsu); /* the TLB is only asked again */
   lsu->seen[lsu->seen_count++] = (seen_page){page, ready, alias_tag, here};
@@ -89,7 +90,7 @@ static void see(progress *p, uint64_t page, uint8_t alias_tag, ps ready, bool he
 
 /* NULL: the access has not asked for it. */
 static const seen_page *seen_find(progress *p, uint64_t page, uint8_t alias_tag) {
-  load_store *lsu = &p->m->lsu;
+  load_store *lsu = p->by;
   load_store_refresh(lsu);
   if (!(lsu->seen_filter & seen_bit(page))) return NULL;
   for (uint32_t i = lsu->seen_count; i-- > 0;)
@@ -205,34 +206,35 @@ static void access_over(access_path *a, warp *w) {
   uint64_t word = *w->record;
   if (__builtin_expect(w->marked, 0)) controller_accessed(a->controller, w);
   w->record = NULL;
-  if (is_load(word)) w->ring[w->loads++ % LOAD_RING] = w->arrival;
+  if (trace_access_is_load(word)) w->ring[w->loads++ % LOAD_RING] = w->arrival;
+  if (trace_access_flags(word) & TRACE_ASYNC_COPY && w->copied < w->arrival) w->copied = w->arrival;
   if (w->block->drained < w->arrival) w->block->drained = w->arrival;
 }
 
-/* ---- the unit's queue ---- */
+/* ---- the unit's queue, and the engine's ---- */
 
 /* false: the unit works for another warp: this one waits for its turn. */
-static bool lsu_enter(access_path *a, sm *m, warp *w) {
-  if (!m->lsu.owner) {
-    m->lsu.owner = w->index;
-    load_store_forget(&m->lsu);
+static bool unit_enter(access_path *a, load_store *u, warp *w) {
+  if (!u->owner) {
+    u->owner = w->index;
+    load_store_forget(u);
   }
-  if (m->lsu.owner == w->index) return true;
+  if (u->owner == w->index) return true;
   w->next = 0;
-  if (m->lsu.last) a->warps->items[m->lsu.last]->next = w->index;
-  else m->lsu.first = w->index;
-  m->lsu.last = w->index;
+  if (u->last) a->warps->items[u->last]->next = w->index;
+  else u->first = w->index;
+  u->last = w->index;
   return false;
 }
 
-static void lsu_leave(access_path *a, sm *m) {
-  uint32_t next = m->lsu.first;
-  m->lsu.owner = next;
-  load_store_forget(&m->lsu);
+static void unit_leave(access_path *a, load_store *u) {
+  uint32_t next = u->first;
+  u->owner = next;
+  load_store_forget(u);
   if (!next) return;
-  m->lsu.first = a->warps->items[next]->next;
-  if (!m->lsu.first) m->lsu.last = 0;
-  event_push(a->heap, m->lsu.port.free, EVENT_WARP, next);
+  u->first = a->warps->items[next]->next;
+  if (!u->first) u->last = 0;
+  event_push(a->heap, u->port.free, EVENT_WARP, next);
 }
 
 /* Accesses read the caches' tables all over: the host is asked for them ahead, in two steps. An access of few lines has
@@ -258,7 +260,7 @@ static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t co
 
 void access_prefetch(const access_path *a, const warp *w) {
   if (!w->record) return;
-  __builtin_prefetch(&w->sm->lsu);
+  __builtin_prefetch(maker(w));
   __builtin_prefetch(&w->ring[w->loads % LOAD_RING]);
   const uint64_t *lines = w->record + 2 + w->first_line;
   uint32_t count = trace_access_lines(*w->record) - w->first_line;
@@ -311,16 +313,17 @@ static void check_waiting(const access_path *a, const warp *w) {
 
 bool access_continue(access_path *a, warp *w, ps *time) {
   sm *m = w->sm;
-  if (!lsu_enter(a, m, w)) return false;
+  load_store *u = maker(w);
+  if (!unit_enter(a, u, w)) return false;
   w->woken = false;
-  progress p = {.path = a, .m = m, .w = w, .k = w->block->kernel, .window = 1, .step = a->t->cycle};
+  progress p = {.path = a, .m = m, .by = u, .w = w, .k = w->block->kernel, .window = 1, .step = a->t->cycle};
   p.batches = a->pager->config.manager->batches;
-  if (a->t->lookup) set_pace(&p, a->t, w->record);
-  p.at = server_take(&m->lsu.port, *time, *time, 0);
+  if (a->t->lookup && u == &m->lsu) set_pace(&p, a->t, w->record);
+  p.at = server_take(&u->port, *time, *time, 0);
   ps begun = p.at, next = event_own_next(a->heap),
      limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
-  load_store_refresh(&m->lsu);
-  p.blocked = m->tlb_blocked && !m->lsu.seen_count; /* no line of it can be translated */
+  load_store_refresh(u);
+  p.blocked = m->tlb_blocked && !u->seen_count; /* no line of it can be translated */
   bool sent = send_lines(&p, limit);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;
@@ -328,12 +331,12 @@ bool access_continue(access_path *a, warp *w, ps *time) {
     sent = send_lines(&p, limit);
   }
   if (sent && p.at > begun) p.at += a->t->cycle + p.hold - p.step; /* its last line */
-  m->lsu.port.free = p.at;
+  u->port.free = p.at;
   if (!sent) {
     event_push(a->heap, p.at, EVENT_WARP, w->index);
     return false;
   }
-  lsu_leave(a, m);
+  unit_leave(a, u);
   if (p.at > *time + a->t->cycle) *time = p.at - a->t->cycle; /* the warp is held until its last line was taken */
   if (!w->todo) {
     access_over(a, w);

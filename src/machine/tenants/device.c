@@ -53,7 +53,7 @@ static void sms_make(device *d) {
     lru_init(&m->tlb, a, spec->tlb_entries);
     m->tlb.census = &d->tlb_census;
     m->tlb.bit = UINT32_C(1) << i % 32;
-    m->lsu.removals = &d->removals;
+    m->lsu.removals = m->bulk.removals = &d->removals;
   }
 }
 

@@ -25,12 +25,14 @@ static stream begin(kernel_test *t, uint64_t blocks, uint32_t warps) { return be
 
 static void add_access(ff_text *text, const uint64_t *word) {
   static const char *const names[] = {"load", "store", "atomic", "prefetch"};
-  ff_text_add(text, "%s%s%s%s%s %u pc %u mask %x:", names[trace_access_operation(*word)],
+  ff_text_add(text, "%s%s%s%s%s%s%s %u pc %u mask %x:", names[trace_access_operation(*word)],
               trace_access_flags(*word) & TRACE_BYPASS_L1 ? " bypass" : "",
               trace_access_flags(*word) & TRACE_READ_ONLY ? " nc" : "",
               trace_access_flags(*word) & TRACE_RETURNS ? " returns" : "",
-              trace_access_flags(*word) & TRACE_STREAMING ? " streaming" : "", trace_access_bytes(*word),
-              trace_access_pc(*word), (uint32_t)word[1]);
+              trace_access_flags(*word) & TRACE_STREAMING ? " streaming" : "",
+              trace_access_flags(*word) & TRACE_ASYNC_COPY ? " copy" : "",
+              trace_access_flags(*word) & TRACE_BULK ? " bulk" : "", trace_access_bytes(*word), trace_access_pc(*word),
+              (uint32_t)word[1]);
   for (uint32_t n = 0; n < trace_access_lines(*word); n++)
     ff_text_add(text, " %llx/%u/%x", (unsigned long long)(trace_line_address(word[2 + n]) - EXEC_ARENA_CANONICAL),
                 trace_line_lanes(word[2 + n]), trace_line_sectors(word[2 + n]));
@@ -69,6 +71,11 @@ static void add_record(ff_text *text, const uint64_t *word) {
     ff_text_add(text, "barrier %u%s of %u\n", trace_barrier_id(*word),
                 trace_barrier_arrive_only(*word) ? " arrive" : "", trace_barrier_expected(*word));
     break;
+  case TRACE_ASYNC: {
+    static const char *const names[] = {"group", "wait groups", "arrive", "arrive copied", "await"};
+    ff_text_add(text, "%s %u %u\n", names[trace_async_what(*word)], trace_async_id(*word), trace_async_count(*word));
+    break;
+  }
   default: ff_text_add(text, "exit\n");
   }
 }
@@ -176,7 +183,8 @@ static void test_waits_move_past_stores_to_shared_memory(void **state) {
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r9], %r1, [%r9+8]; ld.global.u32 %r2, [%out+128];",
       32, 0,
       "run 4\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 3 mask ffffffff: 0/32/1\nwait 0\n"
-      "run 2+1\nunits 2 0 1 0 0 1 0 0 0\nload 4 pc 5 mask ffffffff: 80/32/1\nrun 1\nunits 1 0 0 0 0 0 0 5 0\nexit\n");
+      "run 1+1\nunits 1 0 0 0 0 1 0 0 0\narrive 0 0\nrun 1\nunits 1 0 1 0 0 0 0 0 0\n"
+      "load 4 pc 5 mask ffffffff: 80/32/1\nrun 1\nunits 1 0 0 0 0 0 0 5 0\nexit\n");
   with_units = false;
 }
 
@@ -438,7 +446,48 @@ static void test_no_looks(void **state) {
           "load bypass 4 pc 3 mask ffffffff: 0/32/1\nwait 0\nrun 5\nexit\n");
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_waits_move_down),
+/* Copies by cp.async are no loads: their groups are waited for. */
+static void test_copy_groups(void **state) {
+  compare("",
+          ".shared .align 16 .b8 sh[256];\n" AT
+          "mov.u32 %r6, sh; cp.async.ca.shared.global [%r6], [%rd2], 4; cp.async.commit_group;\n"
+          "cp.async.ca.shared.global [%r6+128], [%rd2+128], 4; cp.async.commit_group; cp.async.wait_group 1;\n"
+          "cp.async.wait_all; ld.shared.u32 %r7, [sh]; st.global.u32 [%rd2+512], %r7;",
+          32, 0,
+          "run 7\nload copy 4 pc 6 mask ffffffff: 0/32/f\nrun 1\ngroup 0 0\n"
+          "run 1\nload copy 4 pc 8 mask ffffffff: 80/32/f\nrun 1\ngroup 0 0\nrun 1\nwait groups 0 1\n"
+          "run 1\ngroup 0 0\nwait groups 0 0\nrun 2\nstore 4 pc 13 mask ffffffff: 200/32/f\nrun 1\nexit\n");
+}
+
+/* Both warps arrive and wait; the first asks in vain, which is recorded once. */
+#define MARK ".shared .align 8 .b64 mark;\n"
+static void test_mbarriers(void **state) {
+  compare("",
+          MARK "mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @!%p1 mbarrier.init.shared.b64 [mark], 2; bar.sync 0;\n"
+               "and.b32 %r4, %r3, 31; setp.ne.u32 %p2, %r4, 0; @!%p2 mbarrier.arrive.shared.b64 %rd3, [mark];\n"
+               "W: mbarrier.test_wait.parity.shared.b64 %p3, [mark], 0; @!%p3 bra W;",
+          64, 0,
+          "block 0 warp 0\nrun 6\nbarrier 0 of 2\nrun 3\narrive 0 0\nrun 1+1\nawait 0 2\nrun 2\nexit\n"
+          "block 0 warp 1\nrun 6\nbarrier 0 of 2\nrun 3\narrive 0 0\nrun 3+2\nawait 0 2\nrun 2\nexit\n");
+}
+
+/* A bulk copy tells the mbarrier of its bytes: the arrival comes with the data. The second round is counted on. */
+static void test_bulk_copies(void **state) {
+  compare("",
+          MARK ".shared .align 128 .b8 sh[256];\n"
+               "mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @%p1 bra W; mbarrier.init.shared.b64 [mark], 1;\n"
+               "mbarrier.arrive.expect_tx.shared.b64 %rd3, [mark], 256;\n"
+               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sh], [%out], 256, [mark];\n"
+               "W: mbarrier.test_wait.parity.shared.b64 %p3, [mark], 0; @!%p3 bra W;",
+          32, 0,
+          "run 7\narrive 0 0\nrun 1\nload bypass copy bulk 16 pc 7 mask ffff: 0/8/f 80/8/f\narrive copied 0 0\n"
+          "run 1+1\nawait 0 2\nrun 2\nexit\n");
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_copy_groups),
+                                          cmocka_unit_test(test_mbarriers),
+                                          cmocka_unit_test(test_bulk_copies),
+                                          cmocka_unit_test(test_waits_move_down),
                                           cmocka_unit_test(test_constants_take_the_unit_again),
                                           cmocka_unit_test(test_waits_stay_before_what_needs_the_value),
                                           cmocka_unit_test(test_waits_move_past_stores_to_shared_memory),

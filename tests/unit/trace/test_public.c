@@ -206,6 +206,9 @@ static void test_words(void **state) {
   w = ff_trace_barrier(255, true, 65535);
   assert_true(ff_trace_kind(w) == FF_TRACE_BARRIER && ff_trace_barrier_id(w) == 255 &&
               ff_trace_barrier_arrive_only(w) && ff_trace_barrier_expected(w) == 65535);
+  w = ff_trace_asynchronous(FF_TRACE_AWAIT, 255, 65535);
+  assert_true(ff_trace_kind(w) == FF_TRACE_ASYNC && ff_trace_async_what(w) == FF_TRACE_AWAIT &&
+              ff_trace_async_id(w) == 255 && ff_trace_async_count(w) == 65535);
   assert_true(ff_trace_wait_k(ff_trace_wait(70000)) == 70000 && ff_trace_mark(ff_trace_leave(5)) == 5 &&
               ff_trace_kind(ff_trace_enter(5)) == FF_TRACE_ENTER);
   w = ff_trace_units((uint32_t[]){1, 2, 3, 4, 5, 6, 7, 8, 63});
@@ -237,6 +240,8 @@ static void test_same_words(void **state) {
     assert_true(ff_trace_wait_k(w) == trace_wait_k(w) && ff_trace_barrier_id(w) == trace_barrier_id(w) &&
                 ff_trace_barrier_arrive_only(w) == trace_barrier_arrive_only(w) &&
                 ff_trace_barrier_expected(w) == trace_barrier_expected(w));
+    assert_true((int)ff_trace_async_what(w) == (int)trace_async_what(w) && ff_trace_async_id(w) == trace_async_id(w) &&
+                ff_trace_async_count(w) == trace_async_count(w));
     trace_counts counts = {{0}};
     trace_add_units(&counts, w);
     assert_true(ff_trace_wait_early(w) == trace_wait_early(w) && ff_trace_wait_late(w) == trace_wait_late(w));
@@ -416,6 +421,16 @@ static void test_records_refused(void **state) {
   bad(ff_trace_put_record(w, words, 1, &error), "has not made");
   words[0] = ff_trace_barrier(0, false, 0);
   bad(ff_trace_put_record(w, words, 1, &error), "expects no warp");
+  words[0] = ff_trace_asynchronous((ff_trace_async)5, 0, 0);
+  bad(ff_trace_put_record(w, words, 1, &error), "ASYNC of no kind");
+  words[0] = ff_trace_asynchronous(FF_TRACE_AWAIT, 0, 0);
+  bad(ff_trace_put_record(w, words, 1, &error), "of no arrival");
+  words[0] = ff_trace_access(FF_TRACE_LOAD, 2, FF_TRACE_ASYNC_COPY, 0, 1);
+  words[1] = 1;
+  words[2] = ff_trace_line(4096, 1, 1);
+  good(ff_trace_put_record(w, words, 3, &error)); /* no load, so that */
+  words[0] = ff_trace_wait(0);
+  bad(ff_trace_put_record(w, words, 1, &error), "has not made");
   words[0] = ff_trace_issue(5, 0, 3, 3);
   bad(ff_trace_put_record(w, words, 1, &error), "some units");
   bad(ff_trace_put_access(w, (ff_trace_access_op)4, 0, 0, 4, 1, address, &error), "unknown kind");
@@ -439,11 +454,11 @@ static void test_records_refused(void **state) {
   bad(ff_trace_put_record(w, words, 1, &error), "no warp has begun");
   good(ff_trace_begin_warp(w, 1, 0, &error));
   good(ff_trace_finish(w, NULL, &error));
-  /* What was refused has left nothing: an access, a wait, and four ends. */
+  /* What was refused has left nothing: two accesses, a wait, and four ends. */
   ff_trace_reader *r;
   good(ff_trace_open(path, &r, &error));
-  assert_int_equal(ff_trace_information(r)->words, 3 + 1 + 4);
-  assert_int_equal(ff_trace_information(r)->accesses, 1);
+  assert_int_equal(ff_trace_information(r)->words, 3 + 3 + 1 + 4);
+  assert_int_equal(ff_trace_information(r)->accesses, 2);
   ff_trace_close(r);
   bad(ff_trace_finish(NULL, NULL, &error), "no writer");
   bad(ff_trace_create(NULL, NULL, NULL, &w, &error), "no path");
@@ -518,7 +533,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\101\0\0\0\0\0\0\0", 16);
+  spill("FFTRACE\n\201\0\0\0\0\0\0\0", 16);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asynchronous copies and mbarriers in time, against loads that are waited for and against each other. The rig: a cycle
+ * is 1 ns, 4 cycles between two instructions of one warp. */
+#include "rig.h"
+
+enum { FAR = 1 << 16 }; /* to another line, page and row */
+
+typedef struct script { /* what the warps do, by case */
+  uint32_t kind, n;
+} script;
+
+static void copy_line(trace_writer *w, uint64_t address, uint32_t flags) {
+  uint64_t *lines = trace_put_access(w, TRACE_LOAD, 2, flags, 0, UINT32_MAX, 1);
+  lines[0] = trace_line(address, 32, 15);
+}
+
+static ps run_script(uint32_t warps, void (*warp)(trace_writer *, uint64_t, uint32_t, const void *), uint32_t kind,
+                     uint32_t n) {
+  script s = {kind, n};
+  return rig_run(NULL, (rig_kernel){.blocks = 1, .warps = warps, .warp = warp, .context = &s}).kernel_ps;
+}
+
+/* ---- groups ---- */
+
+enum { BY_LOAD, BY_GROUP, BY_NOTHING, BY_ENGINE };
+static void fetch(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  rig_issue(w, 1);
+  copy_line(w, RIG_BASE, s->kind == BY_LOAD ? 0 : TRACE_ASYNC_COPY | (s->kind == BY_ENGINE ? TRACE_BULK : 0u));
+  if (s->kind == BY_LOAD) trace_put_wait(w, 0);
+  else trace_put_async(w, TRACE_GROUP, 0, 0);
+  if (s->kind == BY_GROUP || s->kind == BY_ENGINE) trace_put_async(w, TRACE_WAIT_GROUPS, 0, 0);
+  rig_issue(w, s->n);
+}
+
+static void test_a_group_is_waited_for_as_a_load_is(void **state) {
+  ps load = run_script(1, fetch, BY_LOAD, 100), alone = run_script(1, fetch, BY_NOTHING, 100);
+  assert_int_equal(run_script(1, fetch, BY_GROUP, 100), load);
+  assert_int_equal(run_script(1, fetch, BY_ENGINE, 100), load);
+  assert_true(load > alone); /* the kernel of BY_NOTHING is over when its copy has come, or its instructions */
+}
+
+/* Two groups of one line each, the second some instructions later: waiting for all but one waits for the first. */
+enum { ALL_BUT_ONE, ALL, ALL_BUT_TWO, FIRST_ALONE };
+static void two_groups(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  rig_issue(w, 1);
+  copy_line(w, RIG_BASE, TRACE_ASYNC_COPY);
+  trace_put_async(w, TRACE_GROUP, 0, 0);
+  rig_issue(w, 10);
+  if (s->kind != FIRST_ALONE) copy_line(w, RIG_BASE + FAR, TRACE_ASYNC_COPY);
+  if (s->kind != FIRST_ALONE) trace_put_async(w, TRACE_GROUP, 0, 0);
+  trace_put_async(w, TRACE_WAIT_GROUPS, 0, s->kind == ALL_BUT_ONE ? 1 : s->kind == ALL_BUT_TWO ? 2 : 0);
+  rig_issue(w, 1000);
+}
+
+static void test_the_youngest_groups_may_be_left(void **state) {
+  ps first = run_script(1, two_groups, FIRST_ALONE, 0);
+  assert_int_equal(run_script(1, two_groups, ALL_BUT_ONE, 0), first);
+  assert_true(run_script(1, two_groups, ALL, 0) > first);
+  assert_int_equal(run_script(1, two_groups, ALL_BUT_TWO, 0), (1 + 10 + 1000) * 4 * NS); /* nothing is waited for */
+}
+
+/* More copies than a warp may have loads: none waits for the one 32 before it. */
+static void many_copies(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  for (uint32_t n = 0; n < s->n; n++) copy_line(w, RIG_BASE + (uint64_t)n * FAR, s->kind ? TRACE_ASYNC_COPY : 0);
+  rig_issue(w, 1);
+}
+static void test_copies_are_no_loads(void **state) {
+  assert_int_equal(run_script(1, many_copies, 1, 30), run_script(1, many_copies, 0, 30));
+  assert_true(run_script(1, many_copies, 1, 64) < run_script(1, many_copies, 0, 64));
+}
+
+/* ---- mbarriers ---- */
+
+/* Warp 0 arrives after n instructions, with what it copied or without; the others wait for it. */
+enum { PLAIN, COPIED };
+static void hand_over(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  if (warp) {
+    trace_put_async(w, TRACE_AWAIT, 3, 1);
+    rig_issue(w, 100);
+    return;
+  }
+  if (s->kind == COPIED) copy_line(w, RIG_BASE, TRACE_ASYNC_COPY | TRACE_BULK);
+  if (s->n) rig_issue(w, s->n);
+  trace_put_async(w, s->kind == COPIED ? TRACE_ARRIVE_COPIED : TRACE_ARRIVE, 3, 0);
+}
+
+static void test_an_arrival_wakes_all_that_wait(void **state) {
+  for (uint32_t warps = 2; warps <= 5; warps++) {
+    assert_int_equal(run_script(warps, hand_over, PLAIN, 50), (50 + 100) * 4 * NS);
+    ps copied = run_script(warps, hand_over, COPIED, 0), fetched = run_script(1, fetch, BY_LOAD, 100);
+    assert_int_equal(copied, fetched - 4 * NS); /* that one issues an instruction before it */
+    assert_int_equal(run_script(warps, hand_over, COPIED, 5000), (5000 + 100) * 4 * NS); /* long there */
+  }
+}
+
+/* A producer and a consumer hand n rounds to and fro; each takes a time of its own: a round is the sum of both. */
+static void rounds(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  for (uint32_t n = 0; n < s->n; n++) {
+    if (warp == 0 && n) trace_put_async(w, TRACE_AWAIT, 1, 1); /* the consumer has done with it */
+    if (warp == 1) trace_put_async(w, TRACE_AWAIT, 0, 1);
+    rig_issue(w, warp ? 20 : 30);
+    trace_put_async(w, TRACE_ARRIVE, warp ? 1 : 0, 0);
+  }
+}
+static void test_rounds_are_counted_on(void **state) {
+  for (uint32_t n = 1; n <= 200; n += 66) assert_int_equal(run_script(2, rounds, 0, n), n * 50 * 4 * NS);
+}
+
+/* All arrive after a time of their own, and wait for all: the slowest. Two mbarriers, one after the other. */
+static uint32_t pause_of(const script *s, uint32_t round, uint32_t warp) {
+  return 1 + (uint32_t)((s->n * 7 + round * 13 + warp * 29) * UINT64_C(2654435761) >> 7) % 90;
+}
+static void meet(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  for (uint32_t round = 0; round < 6; round++) {
+    rig_issue(w, pause_of(s, round, warp));
+    trace_put_async(w, TRACE_ARRIVE, round % 2, 0);
+    trace_put_async(w, TRACE_AWAIT, round % 2, 4);
+  }
+}
+static void test_all_wait_for_the_slowest(void **state) {
+  for (uint32_t n = 0; n < 20; n++) {
+    ps sum = 0;
+    for (uint32_t round = 0; round < 6; round++) {
+      uint32_t longest = 0;
+      for (uint32_t warp = 0; warp < 4; warp++) {
+        uint32_t one = pause_of(&(script){.n = n}, round, warp);
+        if (one > longest) longest = one;
+      }
+      sum += longest;
+    }
+    assert_int_equal(run_script(4, meet, 0, n), sum * 4 * NS);
+  }
+}
+
+/* ---- streams that lack something ---- */
+
+static void lacking(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  rig_issue(w, 10);
+  if (warp) trace_put_async(w, TRACE_AWAIT, 0, 7);
+  else trace_put_barrier(w, 0, false, 4);
+  rig_issue(w, 5);
+}
+static void test_what_never_arrives_does_not_stop_the_simulation(void **state) {
+  assert_int_equal(run_script(4, lacking, 0, 0), 15 * 4 * NS);
+  assert_int_equal(run_script(1, hand_over, PLAIN, 50), 50 * 4 * NS); /* no warp waits */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_group_is_waited_for_as_a_load_is),
+      cmocka_unit_test(test_the_youngest_groups_may_be_left),
+      cmocka_unit_test(test_copies_are_no_loads),
+      cmocka_unit_test(test_an_arrival_wakes_all_that_wait),
+      cmocka_unit_test(test_rounds_are_counted_on),
+      cmocka_unit_test(test_all_wait_for_the_slowest),
+      cmocka_unit_test(test_what_never_arrives_does_not_stop_the_simulation),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
