@@ -471,6 +471,22 @@ static void test_mbarriers(void **state) {
           "block 0 warp 1\nrun 6\nbarrier 0 of 2\nrun 3\narrive 0 0\nrun 3+2\nawait 0 2\nrun 2\nexit\n");
 }
 
+/* What a wait is for is counted on from the warp's last one; what a new mbarrier at the same place lacks, is not. */
+static void test_mbarrier_rounds(void **state) {
+  compare("",
+          MARK "mbarrier.init.shared.b64 [mark], 32; mbarrier.arrive.shared.b64 %rd3, [mark];\n"
+               "V: mbarrier.test_wait.parity.shared.b64 %p3, [mark], 0; @!%p3 bra V;\n"
+               "cp.async.mbarrier.arrive.noinc.shared.b64 [mark];\n"
+               "W: mbarrier.test_wait.parity.shared.b64 %p3, [mark], 1; @!%p3 bra W;\n"
+               "mbarrier.test_wait.parity.shared.b64 %p3, [mark], 1; mbarrier.inval.shared.b64 [mark];\n"
+               "mbarrier.init.shared.b64 [mark], 64; mbarrier.arrive.shared.b64 %rd3, [mark];\n"
+               "mbarrier.init.shared.b64 [mark], 32; cp.async.mbarrier.arrive.shared.b64 [mark];\n"
+               "mbarrier.test_wait.parity.shared.b64 %p3, [mark], 1;",
+          32, 0,
+          "run 4+2\narrive 0 0\nrun 1+1\nawait 0 1\nrun 2+1\narrive copied 0 0\nrun 1+1\nawait 0 1\n"
+          "run 5+4\narrive 0 0\nrun 2+2\narrive copied 0 0\nrun 1+1\nawait 0 1\nrun 1\nexit\n");
+}
+
 /* A bulk copy tells the mbarrier of its bytes: the arrival comes with the data. The second round is counted on. */
 static void test_bulk_copies(void **state) {
   compare("",
@@ -486,6 +502,7 @@ static void test_bulk_copies(void **state) {
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_copy_groups),
                                           cmocka_unit_test(test_mbarriers),
+                                          cmocka_unit_test(test_mbarrier_rounds),
                                           cmocka_unit_test(test_bulk_copies),
                                           cmocka_unit_test(test_waits_move_down),
                                           cmocka_unit_test(test_constants_take_the_unit_again),

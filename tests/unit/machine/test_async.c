@@ -72,6 +72,37 @@ static void test_copies_are_no_loads(void **state) {
   assert_true(run_script(1, many_copies, 1, 64) < run_script(1, many_copies, 0, 64));
 }
 
+static void nine_groups(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  for (uint32_t n = 0; n < 9; n++) {
+    copy_line(w, RIG_BASE + (uint64_t)n * FAR, TRACE_ASYNC_COPY);
+    trace_put_async(w, TRACE_GROUP, 0, 0);
+  }
+  trace_put_async(w, TRACE_WAIT_GROUPS, 0, s->n);
+  rig_issue(w, 1000);
+}
+static void test_groups_too_old_to_be_known_have_arrived(void **state) {
+  ps seven = run_script(1, nine_groups, 0, 7), eight = run_script(1, nine_groups, 0, 8);
+  assert_true(seven > eight && eight < (1000 + 10) * 4 * NS);
+}
+
+/* Warp 0 copies 32 lines, warp 1 loads one: its turn comes behind them in the load/store unit, not where an engine
+ * makes them.
+ */
+static void beside(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  if (!warp) {
+    uint64_t *lines = trace_put_access(w, TRACE_LOAD, 2, TRACE_ASYNC_COPY | s->n, 0, UINT32_MAX, 32);
+    for (uint32_t i = 0; i < 32; i++) lines[i] = trace_line(RIG_BASE + i * 128, 32, 15);
+  }
+  if (warp) rig_load(w, RIG_BASE + FAR);
+  if (warp) rig_issue(w, 5000);
+}
+static void test_bulk_copies_do_not_hold_up_loads(void **state) {
+  ps both = run_script(2, beside, 0, TRACE_BULK), queued = run_script(2, beside, 0, 0);
+  assert_true(queued >= both + 20 * NS);
+}
+
 /* ---- mbarriers ---- */
 
 /* Warp 0 arrives after n instructions, with what it copied or without; the others wait for it. */
@@ -109,6 +140,40 @@ static void rounds(trace_writer *w, uint64_t b, uint32_t warp, const void *conte
 }
 static void test_rounds_are_counted_on(void **state) {
   for (uint32_t n = 1; n <= 200; n += 66) assert_int_equal(run_script(2, rounds, 0, n), n * 50 * 4 * NS);
+}
+
+/* An arrival is there no earlier than those before it; one that 32 others have followed has long been there. */
+enum { BOTH, FIRST };
+static void early_and_late(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  if (!warp) {
+    if (s->kind == FIRST) trace_put_async(w, TRACE_ARRIVE, 0, 0);
+    copy_line(w, RIG_BASE, TRACE_ASYNC_COPY);
+    for (uint32_t n = 0; n < s->n; n++) trace_put_async(w, TRACE_ARRIVE_COPIED, 0, 0);
+    if (s->kind == BOTH) trace_put_async(w, TRACE_ARRIVE, 0, 0);
+    return;
+  }
+  rig_issue(w, 10);
+  trace_put_async(w, TRACE_AWAIT, 0, s->kind == BOTH ? s->n + 1 : 1);
+  rig_issue(w, 1000);
+}
+static void test_arrivals_are_in_order(void **state) {
+  ps fetched = run_script(1, fetch, BY_LOAD, 1000) - 4 * NS;
+  assert_int_equal(run_script(2, early_and_late, BOTH, 1), fetched);
+  for (uint32_t n = 1; n < 70; n++) assert_int_equal(run_script(2, early_and_late, FIRST, n), 1010 * 4 * NS);
+}
+
+/* A warp that asks ahead of the others' time does not go back. */
+static void asks_first(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  if (warp) rig_issue(w, 10);
+  if (warp) trace_put_async(w, TRACE_ARRIVE, 0, 0);
+  if (warp) return;
+  rig_issue(w, 30);
+  trace_put_async(w, TRACE_AWAIT, 0, 1);
+  rig_issue(w, 10);
+}
+static void test_no_warp_goes_back_in_time(void **state) {
+  assert_int_equal(run_script(2, asks_first, 0, 0), 40 * 4 * NS);
 }
 
 /* All arrive after a time of their own, and wait for all: the slowest. Two mbarriers, one after the other. */
@@ -156,8 +221,12 @@ int main(void) {
       cmocka_unit_test(test_a_group_is_waited_for_as_a_load_is),
       cmocka_unit_test(test_the_youngest_groups_may_be_left),
       cmocka_unit_test(test_copies_are_no_loads),
+      cmocka_unit_test(test_groups_too_old_to_be_known_have_arrived),
+      cmocka_unit_test(test_bulk_copies_do_not_hold_up_loads),
       cmocka_unit_test(test_an_arrival_wakes_all_that_wait),
       cmocka_unit_test(test_rounds_are_counted_on),
+      cmocka_unit_test(test_arrivals_are_in_order),
+      cmocka_unit_test(test_no_warp_goes_back_in_time),
       cmocka_unit_test(test_all_wait_for_the_slowest),
       cmocka_unit_test(test_what_never_arrives_does_not_stop_the_simulation),
   };
