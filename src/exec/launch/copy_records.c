@@ -58,16 +58,12 @@ static phase *phase_of(const core_warp *w, const uint64_t *object) {
   return p;
 }
 
-/* Has the object's phase ended since it was looked at last? */
-static void follow(phase *p, uint64_t object) {
-  if (p->odd == object >> 63) return;
-  p->odd = object >> 63;
-  p->over = p->arrivals;
-}
-
+/* Has the object's phase ended since something was done to it last? */
 void core_trace_mbarrier_before(core_warp *w, const uint64_t *object) {
   phase *p = phase_of(w, object);
-  if (p) follow(p, *object);
+  if (!p || p->odd == *object >> 63) return;
+  p->odd = *object >> 63;
+  p->over = p->arrivals;
 }
 
 static void put(core_warp *w, const exec_instr *i, trace_async what, uint32_t id, uint32_t count) {
@@ -89,7 +85,6 @@ void core_trace_mbarrier(core_warp *w, const exec_instr *i, const uint64_t *obje
   case CORE_MBARRIER_COPIES:
     p->arrivals++;
     put(w, i, event == CORE_MBARRIER_COPIES ? TRACE_ARRIVE_COPIED : TRACE_ARRIVE, id, 0);
-    follow(p, *object);
     break;
   case CORE_MBARRIER_IS_OVER:
     for (uint32_t *awaited = &p->awaited[w->index]; *awaited < p->over;) {
