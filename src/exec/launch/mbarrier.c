@@ -88,7 +88,7 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   core_access_lanes(x, &access);
   core_warp *w = (core_warp *)x;
   if (!barrier->waits) {
-    w->block->idle_turns = 0; /* an arrival may be what the others wait for */
+    w->block->idle_turns = w->block->looks = 0; /* an arrival may be what the others wait for */
     w->block->moved = true;
     return;
   }
@@ -104,7 +104,7 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
 void core_mbarrier_complete(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
   uint64_t *object = (uint64_t *)(void *)core_bytes_at(w, i, lane, address, sizeof *object, sizeof *object);
   *object = close_phase(add_bytes(*object, 0u - bytes));
-  w->block->idle_turns = 0;
+  w->block->idle_turns = w->block->looks = 0;
   w->block->moved = true;
 }
 
