@@ -301,8 +301,8 @@ static void keep_waiting(const char *text) {
   *waiting_for = 1; /* as another thread of the host would */
 }
 
-static void test_waiting_is_told(void **state) {
-  kernel_test *t = open_body("", "L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;");
+static void check_waiting_is_told(const char *body, const char *place) {
+  kernel_test *t = open_body(".shared .align 4 .b8 sh[4];", body);
   uint64_t out = buffer(t, 64);
   waiting_for = u32_at(out);
   waiting_times = 0;
@@ -313,10 +313,19 @@ static void test_waiting_is_told(void **state) {
   assert_int_equal(waiting_times, 1);
   expect_text(waiting_text, "a block has been waiting");
   expect_text(waiting_text, "in kernel k, block (");
-  expect_text(waiting_text, "ld.volatile.global.u32");
+  expect_text(waiting_text, place);
   run(t, "k", 2, 64, out, 0); /* nothing to wait for */
   assert_int_equal(waiting_times, 1);
   close_ptx(t);
+}
+
+static void test_waiting_is_told(void **state) {
+  check_waiting_is_told("L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;",
+                        "ld.volatile.global.u32");
+  check_waiting_is_told("L: ld.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;", "ld.global.u32");
+  check_waiting_is_told(
+      "mov.u32 %r3, %tid.x; setp.eq.u32 %p1, %r3, 0; L: bar.sync 0; @%p1 ld.acquire.gpu.global.u32 %r1, [%out]; @%p1 st.shared.u32 [sh], %r1; bar.sync 0; ld.shared.u32 %r2, [sh]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L;",
+      "bar.sync");
 }
 
 /* When all blocks only poll, the launch gives way, and nothing of it runs meanwhile; it does so again if that did not
