@@ -397,8 +397,12 @@ struct core_block {
   uint32_t at;         /* the warp whose turn it is */
   uint32_t idle_turns; /* turns that ended waiting since the last barrier or exit */
   uint32_t busy_turns; /* turns that ended computing since then */
-  bool polled;         /* when it gave way, all its warps had polled memory */
-  bool pulled;         /* it has taken a virtual block and gives way */
+  /* barrier_count when the block's turn began; at the last look at it. */
+  uint64_t first_barrier, seen_barriers;
+  uint32_t looks; /* of the barriers between, those with a poll before them */
+  bool looked;    /* there was a poll since */
+  bool polled;    /* when it gave way, all its warps had polled memory, or waited for one that had */
+  bool pulled;    /* it has taken a virtual block and gives way */
   /* instructions and sectors of its virtual blocks so far, of the slowest warp of each; how many had turns before:
    * launch.c */
   uint64_t work, turn;

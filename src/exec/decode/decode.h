@@ -66,6 +66,10 @@ bool decode_multimem(decoder *d);
 bool decode_prefetch(decoder *d);
 /* wait_loop.c: does a loop wait for what the load that is being decoded reads? */
 bool decode_waits_by(const decoder *d);
+/* The same of a plain ld of a function; false of any other instruction. */
+bool exec_waits_plainly(const ptx_func *func, const ptx_cfg *cfg, uint32_t index);
+/* Does it read what another thread may have changed at any time: volatile, relaxed, acquire, .cv? */
+bool exec_reads_anew(const ptx_instr *instr);
 bool decode_async_copy(decoder *d);
 bool decode_copy_group(decoder *d);
 bool decode_mbarrier(decoder *d); /* mbarrier.c */

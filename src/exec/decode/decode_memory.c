@@ -231,7 +231,7 @@ exec_access *decode_new_access(decoder *d, exec_op op, ptx_space space, ptx_type
   a->space = (uint8_t)space;
   a->bytes = (uint8_t)(ptx_type_bits(type) / 8);
   a->elements = instr->vector;
-  a->poll = ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE);
+  a->poll = exec_reads_anew(instr) || exec_waits_plainly(d->func, d->cfg, d->index);
   a->awaits = a->poll && op == EXEC_OP_LOAD && space != PTX_SPACE_SHARED && decode_waits_by(d);
   a->whole = a->elements > 1 && is_whole(instr);
   a->trace_flags = trace_flags(instr);

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "exec/decode/program.h"
+#include "exec/decode/decode.h"
 #include "exec/instructions/host_call.h"
 #include "ptx/analysis/cfg.h"
 #include "ptx/rewrite/persistent.h"
@@ -25,9 +25,7 @@ typedef struct finder { /* of one function's facts */
 /* Does it read what other blocks may write? They do not write to a block's own shared memory. */
 static bool looks(const ptx_instr *instr) {
   switch (instr->opcode) {
-  case PTX_OP_LD:
-    return ptx_instr_space(instr) != PTX_SPACE_SHARED &&
-           (ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE));
+  case PTX_OP_LD: return ptx_instr_space(instr) != PTX_SPACE_SHARED && exec_reads_anew(instr);
   case PTX_OP_ATOM: return ptx_instr_space(instr) != PTX_SPACE_SHARED;
   case PTX_OP_MULTIMEM: return ptx_has(instr, PTX_MOD_LD_REDUCE);
   case PTX_OP_MEMBAR:
@@ -37,7 +35,7 @@ static bool looks(const ptx_instr *instr) {
 }
 
 /* Does it look in a loop of its own? */
-static bool waits_alone(const ptx_func *func) {
+static bool waits_alone(const ptx_func *func, const ptx_cfg *cfg) {
   /* where the first of the loops begins that end here or behind */
   uint32_t loops_from = func->instr_count;
   for (uint32_t n = func->instr_count; n-- > 0;) {
@@ -45,7 +43,7 @@ static bool waits_alone(const ptx_func *func) {
     if (instr->opcode == PTX_OP_BRX) loops_from = 0;
     if (instr->opcode == PTX_OP_BRA && instr->operand_count && instr->operands[0].label < loops_from)
       loops_from = instr->operands[0].label;
-    if (n >= loops_from && looks(instr)) return true;
+    if (n >= loops_from && (looks(instr) || exec_waits_plainly(func, cfg, n))) return true;
   }
   return false;
 }
@@ -95,21 +93,17 @@ static void look_at(finder *f, const ptx_func *func, const ptx_instr *instr) {
   for (uint32_t k = 0; k < instr->operand_count; k++) look_at_operand(f, &instr->operands[k]);
 }
 
-static uint32_t registers(const ptx_func *func) {
-  ptx_cfg *cfg = ptx_cfg_build(func);
-  uint32_t found = ptx_register_estimate(func, cfg);
-  ptx_cfg_free(cfg);
-  return found;
-}
-
 static exec_facts *find(const ptx_func *func) {
   exec_facts *facts = ff_alloc(sizeof *facts);
   finder f = {.facts = facts};
   for (uint32_t v = 0; v < func->var_count; v++)
     if (func->vars[v]->space == PTX_SPACE_SHARED) add_var(&f, func->vars[v]);
   for (uint32_t n = 0; n < func->instr_count; n++) look_at(&f, func, &func->instrs[n]);
-  facts->waits = facts->waits_in_loop && waits_alone(func);
-  facts->registers = registers(func);
+  ptx_cfg *cfg = ptx_cfg_build(func);
+  facts->waits = waits_alone(func, cfg);
+  facts->waits_in_loop |= facts->waits;
+  facts->registers = ptx_register_estimate(func, cfg);
+  ptx_cfg_free(cfg);
   facts->local_bytes = exec_local_bytes(func);
   facts->stack_bytes = exec_stack_bytes(func);
   facts->callees = f.callees.items;

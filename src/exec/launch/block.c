@@ -3,8 +3,9 @@
  *
  * A warp runs until it exits, waits, or has used its turn up; a block until it has finished or until all its warps that
  * can run have used up a turn by polling, without any barrier or exit in between: then they wait for something outside
- * the block, and another block gets its turn. A warp that computes for long keeps its block going, but not for ever: it
- * may wait in a way that does not look like it.
+ * the block, and another block gets its turn. If the loop that waits has barriers in it (all threads ask what one has
+ * read), no turn ends by polling: the block gives way after so many barriers with a poll before each. A warp that
+ * computes for long keeps its block going, but not for ever: it may wait in a way that does not look like it.
  *
  * The warps of a block start together: the first turn of each ends at a store in a loop or at the end of a loop's first
  * round. On a device they do, and programs rely on it without saying so (eight warps read an element, add the same row
@@ -18,6 +19,7 @@
 #include "exec/launch/reserved_shared.h"
 
 #define BUSY_TURNS 64u                 /* turns of computing after which a block counts as waiting */
+#define MOST_BARRIERS 8192u            /* after which it counts as waiting, too */
 #define COUNT_STEP (UINT64_C(1) << 16) /* warp instructions that a block may be ahead of the launch's total */
 
 /* ---- contexts: kept by the worker for the next block ---- */
@@ -209,10 +211,27 @@ static block_result pulled(core_block *block) {
   return BLOCK_PULLED;
 }
 
+/* A turn of w is over. Has the block passed so many barriers since its own turn began, with polls before them or not,
+ * that it may wait for another one? */
+static bool waits_at_barriers(core_block *block, const core_warp *w) {
+  block->looked |= w->polls > 0;
+  if (block->seen_barriers != block->barrier_count) {
+    block->seen_barriers = block->barrier_count;
+    block->looks += block->looked;
+    block->looked = false;
+  }
+  return block->looks >= EXEC_SPIN_POLLS || block->barrier_count - block->first_barrier >= MOST_BARRIERS;
+}
+
+static void begin_turn(core_block *block) {
+  block->idle_turns = block->busy_turns = block->looks = 0;
+  block->first_barrier = block->seen_barriers = block->barrier_count;
+  block->moved = block->looked = false;
+}
+
 block_result core_block_run(core_block *block) {
   core_launch *launch = block->launch;
-  block->idle_turns = block->busy_turns = 0;
-  block->moved = false;
+  begin_turn(block);
   check_start(block);
   while (block->live_threads) {
     if (!block->ready && block->cluster->count > 1) return BLOCK_YIELD;
@@ -231,7 +250,8 @@ block_result core_block_run(core_block *block) {
       warp_done(block, w);
     } else if (turn == TURN_BLOCKED) {
       if (!w->ready_count) block->ready &= ~(UINT64_C(1) << w->index);
-    } else {
+    }
+    if (turn == TURN_YIELD) {
       count_turn(block, w, before, 0);
       block->at = next_ready(block);
       if (block->pulled) return pulled(block);
@@ -241,9 +261,13 @@ block_result core_block_run(core_block *block) {
       block->idle_turns = waits ? block->idle_turns + 1 : 0;
       block->polled = block->busy_turns <= BUSY_TURNS;
       if (block->idle_turns >= (uint32_t)__builtin_popcountll(block->ready)) return BLOCK_YIELD;
-      continue;
+    } else {
+      count_turn(block, w, before, COUNT_STEP);
     }
-    count_turn(block, w, before, COUNT_STEP);
+    if (waits_at_barriers(block, w) && block->live_threads) {
+      block->polled = block->looks >= EXEC_SPIN_POLLS;
+      return BLOCK_YIELD;
+    }
   }
   return BLOCK_DONE;
 }

@@ -237,13 +237,20 @@ void core_overrun_explain(const core_warp *w, const exec_instr *i, uint32_t lane
   add_place(text, w, i, lane);
 }
 
-void core_tell_waiting(const core_block *block) {
+void core_tell_waiting(core_block *block) {
   const exec_config *config = block->launch->config;
-  const core_warp *w = &block->warps[block->at];
-  if (!w->active) return;
+  core_warp *w = &block->warps[block->at];
+  const exec_instr *at = w->pc;
+  uint32_t lanes = w->active;
+  if (!lanes && !w->other_count) return;
+  if (!lanes) { /* the loop has a barrier in it: the place where its first threads wait */
+    lanes = w->others[0].mask;
+    at = w->others[0].pc;
+    w->frame = w->others[0].frame;
+  }
   ff_text text = {0};
   ff_text_add(&text, "a block has been waiting for %u s for memory that it reads to change", config->waiting_ms / 1000);
-  add_place(&text, w, w->pc, (uint32_t)__builtin_ctz(w->active));
+  add_place(&text, w, at, (uint32_t)__builtin_ctz(lanes));
   config->waiting(text.chars);
   free(text.chars);
 }

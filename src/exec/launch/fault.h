@@ -22,6 +22,6 @@ _Noreturn void core_fault_assert(core_warp *w, const exec_instr *i, uint32_t lan
 _Noreturn void core_fault_deadlock(core_block *block);
 
 /* Tells the launch's owner that the block has been waiting, and where; returns. */
-void core_tell_waiting(const core_block *block);
+void core_tell_waiting(core_block *block);
 
 #endif

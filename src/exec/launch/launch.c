@@ -226,7 +226,7 @@ static uint64_t milliseconds(void) {
 }
 
 /* The block has given way: config->waiting is called if it may wait for ever. */
-static void note_waiting(core_worker *worker, core_launch *launch, const core_block *block) {
+static void note_waiting(core_worker *worker, core_launch *launch, core_block *block) {
   const exec_config *config = launch->config;
   if (!config->give_way && (!config->waiting || __atomic_load_n(&launch->told_waiting, __ATOMIC_RELAXED))) return;
   uint64_t progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED), now = milliseconds();

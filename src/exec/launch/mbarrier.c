@@ -106,7 +106,7 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   core_access_lanes(x, &access);
   if (!barrier->waits) {
     for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier(w, i, object[n], (core_mbarrier_event)barrier->event);
-    w->block->idle_turns = 0; /* an arrival may be what the others wait for */
+    w->block->idle_turns = w->block->looks = 0; /* an arrival may be what the others wait for */
     w->block->moved = true;
     return;
   }
@@ -128,7 +128,7 @@ void core_mbarrier_complete(core_warp *w, const exec_instr *i, uint32_t lane, ui
   if (w->trace) core_trace_mbarrier_before(w, object);
   *object = close_phase(add_bytes(*object, 0u - bytes));
   if (w->trace) core_trace_mbarrier(w, i, object, CORE_MBARRIER_COPIES);
-  w->block->idle_turns = 0;
+  w->block->idle_turns = w->block->looks = 0;
   w->block->moved = true;
 }
 

@@ -57,6 +57,37 @@ static void test_grid_barrier(void **state) {
   close_ptx(t);
 }
 
+/* As Triton writes it: all threads of a block pass a barrier between two looks at the counter, by one of them. With
+ * `load` another way to look. No turn of a warp ends polling. */
+static void check_barriers_in_a_wait(const char *load, uint32_t blocks) {
+  char body[1024];
+  snprintf(body, sizeof body, "%s@%%p1 %s;%s",
+           AT "add.s64 %rd3, %out, 32768; st.global.u32 [%rd2], %r4; setp.eq.u32 %p1, %r3, 0; bar.sync 0;"
+              "@%p1 atom.add.acq_rel.gpu.global.u32 %r5, [%rd3], 1; bar.sync 0; L: bar.sync 0;",
+           load,
+           "@%p1 st.shared.u32 [sh], %r6; bar.sync 0; ld.shared.u32 %r7, [sh]; setp.lt.u32 %p2, %r7, %n; @%p2 bra L;"
+           "mul.lo.u32 %r8, %n, %r2; sub.u32 %r8, %r8, %r4; mul.wide.u32 %rd1, %r8, 4; add.s64 %rd4, %out, %rd1;"
+           "ld.global.u32 %r9, [%rd4+-4]; st.global.u32 [%rd2+65536], %r9;");
+  kernel_test *t = open_body(".shared .align 4 .b8 sh[4];", body);
+  uint64_t out = buffer(t, 131072);
+  t->cooperative = true;
+  t->config.resident_blocks = blocks;
+  for (uint32_t threads = 1; threads <= 3; threads++) {
+    t->config.threads = threads;
+    memset(u32_at(out), 0, 131072);
+    run(t, "k", blocks, 128, out, blocks);
+    for (uint32_t i = 0; i < 128 * blocks; i++) assert_int_equal(u32_at(out + 65536)[i], 128 * blocks - 1 - i);
+  }
+  close_ptx(t);
+}
+
+static void test_barriers_in_a_wait(void **state) {
+  check_barriers_in_a_wait("ld.acquire.gpu.global.u32 %r6, [%rd3]", SHARE(48, 4));
+  check_barriers_in_a_wait("ld.volatile.global.u32 %r6, [%rd3]", 5);
+  check_barriers_in_a_wait("atom.cas.global.u32 %r6, [%rd3], 0, 0", 5);
+  check_barriers_in_a_wait("ld.global.u32 %r6, [%rd3]", 4); /* on a device it is not kept in a register */
+}
+
 /* The same memory and the same counts whatever the number of workers. */
 static void test_worker_independence(void **state) {
   kernel_test *t = open_body(
@@ -270,8 +301,8 @@ static void keep_waiting(const char *text) {
   *waiting_for = 1; /* as another thread of the host would */
 }
 
-static void test_waiting_is_told(void **state) {
-  kernel_test *t = open_body("", "L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;");
+static void check_waiting_is_told(const char *body, const char *place) {
+  kernel_test *t = open_body(".shared .align 4 .b8 sh[4];", body);
   uint64_t out = buffer(t, 64);
   waiting_for = u32_at(out);
   waiting_times = 0;
@@ -282,10 +313,19 @@ static void test_waiting_is_told(void **state) {
   assert_int_equal(waiting_times, 1);
   expect_text(waiting_text, "a block has been waiting");
   expect_text(waiting_text, "in kernel k, block (");
-  expect_text(waiting_text, "ld.volatile.global.u32");
+  expect_text(waiting_text, place);
   run(t, "k", 2, 64, out, 0); /* nothing to wait for */
   assert_int_equal(waiting_times, 1);
   close_ptx(t);
+}
+
+static void test_waiting_is_told(void **state) {
+  check_waiting_is_told("L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;",
+                        "ld.volatile.global.u32");
+  check_waiting_is_told("L: ld.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;", "ld.global.u32");
+  check_waiting_is_told(
+      "mov.u32 %r3, %tid.x; setp.eq.u32 %p1, %r3, 0; L: bar.sync 0; @%p1 ld.acquire.gpu.global.u32 %r1, [%out]; @%p1 st.shared.u32 [sh], %r1; bar.sync 0; ld.shared.u32 %r2, [sh]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L;",
+      "bar.sync");
 }
 
 /* When all blocks only poll, the launch gives way, and nothing of it runs meanwhile; it does so again if that did not
@@ -299,10 +339,8 @@ static void note_given(void *context) {
   if (++given_times == 3) words[0] = 1;
 }
 
-static void test_gives_way(void **state) {
-  kernel_test *t = open_body(
-      "",
-      "add.s64 %rd1, %out, 4; L: atom.global.add.u32 %r2, [%rd1], 1; ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;");
+static void check_gives_way(const char *body) {
+  kernel_test *t = open_body(".shared .align 4 .b8 sh[4];", body);
   uint64_t out = buffer(t, 64);
   t->config.give_way = note_given;
   t->config.give_way_context = u32_at(out);
@@ -314,6 +352,13 @@ static void test_gives_way(void **state) {
     assert_int_equal(moved_meanwhile, 0);
   }
   close_ptx(t);
+}
+
+static void test_gives_way(void **state) {
+  check_gives_way(
+      "add.s64 %rd1, %out, 4; L: atom.global.add.u32 %r2, [%rd1], 1; ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;");
+  check_gives_way(
+      "add.s64 %rd1, %out, 4; mov.u32 %r3, %tid.x; setp.eq.u32 %p1, %r3, 0; L: bar.sync 0; @%p1 red.global.add.u32 [%rd1], 1; @%p1 ld.volatile.global.u32 %r1, [%out]; @%p1 st.shared.u32 [sh], %r1; bar.sync 0; ld.shared.u32 %r2, [sh]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L;");
 }
 
 /* Not while one block works, however long the others have been waiting for it. */
@@ -354,6 +399,7 @@ static void test_undone_is_no_poll(void **state) {
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_wait_for_blocks),
                                           cmocka_unit_test(test_grid_barrier),
+                                          cmocka_unit_test(test_barriers_in_a_wait),
                                           cmocka_unit_test(test_worker_independence),
                                           cmocka_unit_test(test_warps_start_together),
                                           cmocka_unit_test(test_vectors_are_whole),
