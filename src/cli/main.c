@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "cli/interface/config.h"
 #include "cli/interface/describe.h"
 
 const cli_command *const cli_commands[] = {
@@ -20,14 +21,41 @@ const cli_command *const cli_commands[] = {
 #undef X
     NULL};
 
+static void add_list(ff_text *text, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  char *chars = ff_alloc((size_t)(length < 0 ? 0 : length) + 1);
+  if (length > 0) vsnprintf(chars, (size_t)length + 1, format, args);
+  ff_text_add(text, "%s", chars);
+  free(chars);
+}
+
 int cli_fail(int status, const char *format, ...) {
+  ff_text message = {0};
   va_list args;
   va_start(args, format);
-  fprintf(stderr, "farfault: ");
-  vfprintf(stderr, format, args);
-  fprintf(stderr, "\n");
+  add_list(&message, format, args);
   va_end(args);
+  fprintf(stderr, "farfault: %s%s\n", configuration_place(message.chars), message.chars);
+  free(message.chars);
   return status;
+}
+
+void cli_refuse(const struct argp_state *state, const char *format, ...) {
+  ff_text message = {0};
+  va_list args;
+  va_start(args, format);
+  add_list(&message, format, args);
+  va_end(args);
+  const char *place = configuration_place(message.chars);
+  if (*place) {
+    fprintf(stderr, "%s: %s%s\n", state->name, place, message.chars);
+    exit(CLI_USAGE);
+  }
+  argp_error(state, "%s", message.chars);
+  free(message.chars);
 }
 
 const char *cli_closest(const char *word, const char *const *candidates) {
