@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const double TIME_CONSTANT = 5, SHORTEST = 0.1, RISES_FROM = 1.25;
+static const double TIME_CONSTANT = 5, SHORTEST = 0.1, RISES_FROM = 1.25, RISES_BY = 3;
 
 double ff_estimate_take(ff_estimate *e, double now, double left) {
   double passed = e->known && now > e->at ? now - e->at : 0;
@@ -31,7 +31,8 @@ double ff_estimate_round(double left) {
 double ff_estimate_show(ff_estimate *e, double now, double left) {
   double taken = ff_estimate_take(e, now, left), shown = ff_estimate_round(taken);
   if (shown < 1) shown = 1;
-  if (e->shown > 0 && shown > e->shown && taken < RISES_FROM * e->shown) shown = e->shown;
+  if (e->shown > 0 && shown > e->shown && (taken < RISES_FROM * e->shown || taken < RISES_BY + e->shown))
+    shown = e->shown;
   return e->shown = shown;
 }
 

@@ -16,8 +16,8 @@ typedef struct ff_estimate {
 double ff_estimate_take(ff_estimate *e, double now, double left);
 /* Something else is estimated from now on. */
 void ff_estimate_restart(ff_estimate *e);
-/* The same, rounded: what stands on a progress line. It rises only where it was wrong by a quarter or more. At least
- * 1. */
+/* The same, rounded: what stands on a progress line. It rises only where it was wrong by a quarter and by three
+ * seconds. At least 1. */
 double ff_estimate_show(ff_estimate *e, double now, double left);
 /* "about 3 min": seconds as they are said in `text`, which it returns. */
 const char *ff_estimate_text(double seconds, char text[32]);

@@ -96,7 +96,8 @@ static void reap(pool *p) {
   }
 }
 
-/* "farfault: zheng2016: 5 of 13 runs, at sgemm, about 2 min left": one line of a terminal, else a line now and then. */
+/* "farfault: zheng2016: 5 of 13 runs, at sgemm, about 2 min left"; of a single one "farfault: advise: hints": one line
+ * of a terminal, else a line now and then. */
 static void show(pool *p) {
   if (!p->terminal && now() - p->said < ff_progress_period()) return;
   size_t count = 0;
@@ -109,10 +110,11 @@ static void show(pool *p) {
   }
   double left = ff_tasks_show(&p->tasks, now());
   p->said = now();
-  fprintf(stderr, "%sfarfault: %s: %zu of %zu runs", p->terminal ? "\r" : "", p->jobs->title, count,
-          p->jobs->list.count);
+  fprintf(stderr, "%sfarfault: %s: ", p->terminal ? "\r" : "", p->jobs->title);
+  if (p->jobs->list.count == 1) fprintf(stderr, "%.40s", p->jobs->list.items[0].label);
+  else fprintf(stderr, "%zu of %zu runs", count, p->jobs->list.count);
   if (p->stopped) fprintf(stderr, ", stopping");
-  else if (*at) fprintf(stderr, ", at %.20s", at);
+  else if (*at && p->jobs->list.count > 1) fprintf(stderr, ", at %.20s", at);
   if (!p->stopped && left > 0) fprintf(stderr, ", %s left", ff_estimate_text(left, text));
   fprintf(stderr, p->terminal ? "\033[K" : "\n");
   fflush(stderr);

@@ -42,13 +42,15 @@ static void test_lasting(void **state) {
   }
 }
 
-/* What is shown rises only where it was wrong by a quarter. */
+/* What is shown rises only where it was wrong by a quarter and three seconds. */
 static void test_shown(void **state) {
   ff_estimate e = {0};
   NEAR(ff_estimate_show(&e, 0, 20), 20, 1e-9);
   for (double now = 1; now < 60; now += 1) NEAR(ff_estimate_show(&e, now, 24), 20, 1e-9);
   NEAR(ff_estimate_show(&e, 1000, 60), 60, 1e-9);
   NEAR(ff_estimate_show(&e, 2000, 0.2), 1, 1e-9);
+  NEAR(ff_estimate_show(&e, 3000, 3.5), 1, 1e-9);
+  NEAR(ff_estimate_show(&e, 4000, 6), 6, 1e-9);
   char text[32];
   assert_string_equal(ff_estimate_text(5, text), "about 5 s");
   assert_string_equal(ff_estimate_text(90, text), "about 2 min");
