@@ -38,6 +38,12 @@ typedef struct cli_command {
 #include "cli/interface/commands.def"
 #undef X
 
+/* Adds the text with its long lines broken at spaces so that none is longer than `width` characters (less than 40: they
+ * stay); they go on below where they begin, or behind `indent` spaces if they begin with none. A line that begins with
+ * four spaces and `farfault` goes on behind a backslash; rows of Markdown's tables stay. */
+void cli_wrap(const char *text, size_t width, size_t indent, ff_text *out);
+/* What a command prints: how long its lines may be there, 0: any length (it is no terminal, or --wide was given). */
+size_t cli_text_width(int descriptor);
 /* "farfault: " and the message and a line end, to stderr; with its place, if it complains of what a file of defaults
  * says (interface/config.h). Returns `status`. */
 int cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "cli/interface/config.h"
 #include "cli/interface/describe.h"
 
 const cli_command *const cli_commands[] = {
@@ -20,43 +18,6 @@ const cli_command *const cli_commands[] = {
 #include "cli/interface/commands.def"
 #undef X
     NULL};
-
-static void add_list(ff_text *text, const char *format, va_list args) {
-  va_list again;
-  va_copy(again, args);
-  int length = vsnprintf(NULL, 0, format, again);
-  va_end(again);
-  char *chars = ff_alloc((size_t)(length < 0 ? 0 : length) + 1);
-  if (length > 0) vsnprintf(chars, (size_t)length + 1, format, args);
-  ff_text_add(text, "%s", chars);
-  free(chars);
-}
-
-int cli_fail(int status, const char *format, ...) {
-  ff_text message = {0};
-  va_list args;
-  va_start(args, format);
-  add_list(&message, format, args);
-  va_end(args);
-  fprintf(stderr, "farfault: %s%s\n", configuration_place(message.chars), message.chars);
-  free(message.chars);
-  return status;
-}
-
-void cli_refuse(const struct argp_state *state, const char *format, ...) {
-  ff_text message = {0};
-  va_list args;
-  va_start(args, format);
-  add_list(&message, format, args);
-  va_end(args);
-  const char *place = configuration_place(message.chars);
-  if (*place) {
-    fprintf(stderr, "%s: %s%s\n", state->name, place, message.chars);
-    exit(CLI_USAGE);
-  }
-  argp_error(state, "%s", message.chars);
-  free(message.chars);
-}
 
 const char *cli_closest(const char *word, const char *const *candidates) {
   const char *near = ff_closest(word, candidates);
@@ -69,7 +30,12 @@ const char *cli_closest(const char *word, const char *const *candidates) {
 
 int cli_print(const ff_text *text) {
   signal(SIGPIPE, SIG_IGN);
-  bool good = !text->length || fwrite(text->chars, 1, text->length, stdout) == text->length;
+  size_t width = cli_text_width(STDOUT_FILENO);
+  ff_text wrapped = {0};
+  if (width && text->length && *text->chars != '{') cli_wrap(text->chars, width, 0, &wrapped);
+  const ff_text *shown = wrapped.chars ? &wrapped : text;
+  bool good = !shown->length || fwrite(shown->chars, 1, shown->length, stdout) == shown->length;
+  free(wrapped.chars);
   if (fflush(stdout) != 0) good = false;
   if (good || errno == EPIPE) return CLI_DONE;
   return cli_fail(CLI_FAILED, "cannot write the output: %s", strerror(errno));
