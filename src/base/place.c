@@ -2,7 +2,8 @@
 /* Messages that show a place in a text, and the nearest word to a mistyped one.
  *
  * The shown line is at most SHOWN_WIDTH bytes and printable, whatever the text holds; the caret stands under the
- * character that has the byte which line:column names. */
+ * character that has the byte which line:column names. Of an empty line nothing is shown; where that is the end of the
+ * text, its last line is, and the caret stands behind it. */
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -68,6 +69,20 @@ static void show_line(ff_text *out, const char *start, size_t length, uint32_t c
   if (column && column <= length + 1) ff_text_add(out, "\n  %*s^", (int)caret, "");
 }
 
+static size_t line_length(const char *start, const char *end) {
+  const char *newline = memchr(start, '\n', (size_t)(end - start));
+  return (size_t)((newline ? newline : end) - start);
+}
+
+/* The place behind all of the text: its last line that is not empty, and the caret behind that. */
+static void show_end(ff_text *out, const char *text, size_t size) {
+  while (size && strchr(" \t\r\n", text[size - 1])) size--;
+  const char *start = text + size;
+  while (start > text && start[-1] != '\n') start--;
+  size_t length = (size_t)(text + size - start);
+  if (length) show_line(out, start, length, (uint32_t)length + 1);
+}
+
 ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, const char *text, size_t size,
                           uint32_t line, uint32_t column, const char *format, ...) {
   if (!error) return status;
@@ -81,10 +96,9 @@ ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, c
   va_end(args);
   ff_text_add(&out, "%s", what);
   const char *start = text ? find_line(text, size, line) : NULL;
-  size_t length = start ? (size_t)(text + size - start) : 0;
-  const char *newline = length ? memchr(start, '\n', length) : NULL;
-  if (newline) length = (size_t)(newline - start);
-  if (length || (start && column)) show_line(&out, start, length, column);
+  size_t length = start ? line_length(start, text + size) : 0;
+  if (length) show_line(&out, start, length, column);
+  else if (start == text + size && column) show_end(&out, text, size);
   ff_fail(error, status, "%s", out.chars);
   free(out.chars);
   return status;

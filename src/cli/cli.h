@@ -38,7 +38,14 @@ typedef struct cli_command {
 #include "cli/interface/commands.def"
 #undef X
 
-/* "farfault: " and the message and a line end, to stderr; returns `status`. */
+/* Adds the text with its long lines broken at spaces so that none is longer than `width` characters (less than 40: they
+ * stay); they go on below where they begin, or behind `indent` spaces if they begin with none. A line that begins with
+ * four spaces and `farfault` goes on behind a backslash; rows of Markdown's tables stay. */
+void cli_wrap(const char *text, size_t width, size_t indent, ff_text *out);
+/* What a command prints: how long its lines may be there, 0: any length (it is no terminal, or --wide was given). */
+size_t cli_text_width(int descriptor);
+/* "farfault: " and the message and a line end, to stderr; with its place, if it complains of what a file of defaults
+ * says (interface/config.h). Returns `status`. */
 int cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Parses the command's arguments in order: everything from the first one that is no option is left to the parser as
  * ARGP_KEY_ARGS. Prints help or a message and exits (CLI_USAGE) by itself where argp does. */
@@ -60,8 +67,9 @@ void cli_print_version(void);
 /* `farfault help --options`: a line per option of every command, also of hidden ones, to stdout: command, letter, name,
  * value, help, with tabs between. Returns the exit status. */
 int cli_options_list(void);
-/* The parsers' way to refuse an argument: the message with the hint at --help, then exit(CLI_USAGE). */
-#define cli_refuse(state, ...) argp_error(state, __VA_ARGS__)
+/* The parsers' way to refuse an argument: the message with the hint at --help, or with its place in a file of defaults
+ * (interface/config.h), then exit(CLI_USAGE). */
+void cli_refuse(const struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* For commands that take one file: ARGP_KEY_ARG puts it into *file, ARGP_KEY_END refuses that there is none; all else
  * is ARGP_ERR_UNKNOWN. A file that is of another kind than `wanted` (file_kinds.h) is refused with the command that

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,16 +19,6 @@ const cli_command *const cli_commands[] = {
 #undef X
     NULL};
 
-int cli_fail(int status, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  fprintf(stderr, "farfault: ");
-  vfprintf(stderr, format, args);
-  fprintf(stderr, "\n");
-  va_end(args);
-  return status;
-}
-
 const char *cli_closest(const char *word, const char *const *candidates) {
   const char *near = ff_closest(word, candidates);
   char *lower = ff_strdup(word);
@@ -41,7 +30,12 @@ const char *cli_closest(const char *word, const char *const *candidates) {
 
 int cli_print(const ff_text *text) {
   signal(SIGPIPE, SIG_IGN);
-  bool good = !text->length || fwrite(text->chars, 1, text->length, stdout) == text->length;
+  size_t width = cli_text_width(STDOUT_FILENO);
+  ff_text wrapped = {0};
+  if (width && text->length && *text->chars != '{') cli_wrap(text->chars, width, 0, &wrapped);
+  const ff_text *shown = wrapped.chars ? &wrapped : text;
+  bool good = !shown->length || fwrite(shown->chars, 1, shown->length, stdout) == shown->length;
+  free(wrapped.chars);
   if (fflush(stdout) != 0) good = false;
   if (good || errno == EPIPE) return CLI_DONE;
   return cli_fail(CLI_FAILED, "cannot write the output: %s", strerror(errno));

@@ -43,8 +43,9 @@ typedef struct share_cell {
 } share_cell;
 
 typedef struct share_recording {
-  char *path, *label;
-} share_recording; /* owned */
+  char *path, *label; /* owned */
+  uint64_t accesses;  /* of its warps */
+} share_recording;
 
 typedef struct share_matrix {
   const machine_spec *spec;                         /* borrowed, as all texts here */
@@ -73,6 +74,8 @@ uint32_t share_matrix_alone(const share_matrix *m, uint32_t a);
 /* column 0: none; 1 ...: in parallel with interferer column - 1. isolation and a are positions in their lists. */
 uint32_t share_matrix_cell(const share_matrix *m, uint32_t isolation, uint32_t a, uint32_t column);
 void share_matrix_request(const share_matrix *m, uint32_t cell, share_request *request);
+/* How long its simulation is, compared with others, and the number of those that are much alike (base/tasks.h). */
+double share_request_weight(const share_matrix *m, const share_request *request, uint32_t *group);
 /* "mm beside va under sm", for messages. */
 void share_matrix_name(const share_matrix *m, uint32_t cell, ff_text *out);
 /* Takes over the outcomes, of malloc, or (outcomes NULL) the reason why there are none, which is copied. What an

@@ -97,6 +97,54 @@ refused 'prefetch: ./evil.so\n' 1:11 "cannot name another file"
 refused 'memory: uvm+evict=evil.so\n' 1:9 "cannot name another file"
 refused 'machine: [h100\n' 2:1 "not YAML"
 refused '- memory\n' 1 "options are wanted here"
+refused 'machine: [gtx480, h100]\n' 1:1 "'machine' takes one value, not a list"
+refused 'threads: 1\nsim:\n  gpu-memory: [50%%, 75%%]\n' 3:3 "'gpu-memory' takes one value, not a list"
+
+# ---- wrong values are told with their place ----
+blames() { # blames TEXT PLACE MESSAGE [COMMAND...]: COMMAND (sim) refuses it, and farfault config
+  printf '%b' "$1" >farfault.yaml
+  local command=("${@:4}")
+  if [[ $# -eq 3 ]]; then
+    command=(sim p.fft)
+    run "$farfault" config
+    expect_status 2
+    expect_err "farfault: $work/farfault.yaml:$2: $3"
+  fi
+  run "$farfault" "${command[@]}"
+  expect_status 64
+  expect_err "$work/farfault.yaml:$2: $3"
+}
+blames '# one\nmachine: nosuch\n' 2:10 "no machine 'nosuch'"
+blames 'memory: foo\n' 1:9 "no memory manager 'foo'"
+blames 'memory: [copy,\n  foo]\n' 2:3 "no memory manager 'foo'"
+blames 'memory: copy+x=3\n' 1:9 "copy+x=3: 'x' is neither"
+blames 'gpu-memory: banana\n' 1:13 "--gpu-memory: 'banana' is not a size"
+blames 'set: [fault_us=x, foo=2]\n' 1:7 "--set: fault_us: 'x' is not a number"
+blames 'set: [fault_us=3, foo=2]\n' 1:19 "--set: a machine has no value 'foo'"
+blames 'sim:\n  lines: 0\n' 2:10 "--lines: '0' is not a number" sim p.fft
+blames "verbose: true\nfail-if: 'uvm.faults >'\n" 2:11 "--fail-if: condition:1:13: the condition ends" sim p.fft
+blames 'threads: x\n' 1:10 "--threads: 'x' is not a number" run "$workloads/vectoradd" 2000
+blames 'execute: foo\n' 1:10 "--execute: 'foo' is none of" run "$workloads/vectoradd" 2000
+# The command line's own are told as ever, and what is no option's has no place.
+printf 'memory: copy\nthreads: 1\n' >farfault.yaml
+run "$farfault" sim --machine nosuch p.fft
+expect_status 64
+expect grep -q "^farfault: no machine 'nosuch'" err
+run "$farfault" sim --memory foo p.fft
+expect grep -q "^farfault: no memory manager 'foo'" err
+run "$farfault" sim
+expect_status 64
+expect test "$(grep -c yaml err)" -eq 0
+printf 'set: [fault_us=30, sm_count=10]\nmemory: [copy, uvm]\n' >farfault.yaml
+run "$farfault" config
+expect_status 0
+simulates "copy uvm" gtx480
+printf 'share:\n  isolate: [mps, sm]\n  jobs: 1\n' >farfault.yaml
+run "$farfault" share --machine gtx480 p.fft
+expect_status 0
+expect_out mps
+expect test "$(grep -c 'sm+memory\|time slices' out)" -eq 0
+
 rm farfault.yaml
 mkdir farfault.yaml
 run "$farfault" config

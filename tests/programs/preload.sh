@@ -252,6 +252,14 @@ if [[ ! -e /sys/bus/pci/devices/0000:02:00.0 && ! -e /sys/bus/pci/devices/0000:0
       expect_out "none, twice"
     done
   done
+  # A device is found below its own bus only.
+  for bus in 0000:01 anything 0000:2 "" 0000:02/.. 0000:02x 0000:0x; do
+    path="/sys/class/pci_bus/$bus/../../0000:02:00.0"
+    run "$farfault" run --memory none --devices 2 ./folder "$path"
+    expect_out "none, twice"
+    run "$farfault" run --memory none --devices 2 ./files "$path/class"
+    expect_out "not there, by all calls, No such file or directory"
+  done
 fi
 run "$farfault" run --memory none ./folder "$work/./folder.c"
 expect_out "$work/folder.c, twice"

@@ -61,6 +61,35 @@ static int print(const configuration *c) {
   return status;
 }
 
+/* ---- whether the values mean anything ---- */
+
+static bool copy_value(const configuration *c, const char *command, const char *option, char *to, size_t size) {
+  ff_text value = {0};
+  configuration_value(c, command, option, &value);
+  bool fits = value.length < size;
+  if (value.length && fits) strcpy(to, value.chars);
+  if (!fits) cli_fail(0, "--%s is longer than %zu characters", option, size - 1);
+  free(value.chars);
+  return fits;
+}
+
+/* What is to be simulated, as the command looks at it before anything runs. Other options are looked at with the rest
+ * of the command line only. */
+static bool is_good(const configuration *c, const char *command) {
+  cli_setup setup = {0};
+  ff_error error;
+  bool good = copy_value(c, command, "machine", setup.machine, sizeof setup.machine) &&
+              copy_value(c, command, "memory", setup.managers, sizeof setup.managers) &&
+              copy_value(c, command, "set", setup.choices.set, sizeof setup.choices.set);
+  for (int i = 0; i < SIM_CHOICE_COUNT && good; i++)
+    good = copy_value(c, command, sim_choice_infos[i].name, setup.choices.text[i], SIM_CHOICE_LENGTH);
+  if (good && cli_setup_check(&setup, &error)) {
+    cli_fail(0, "%s", error.message);
+    good = false;
+  }
+  return good;
+}
+
 static int config(int argc, char **argv) {
   static const struct argp argp = {
       NULL,
@@ -71,7 +100,7 @@ static int config(int argc, char **argv) {
       "before the project's file, that before the user's.\v"
       "Example:\n  echo 'machine: h100' >farfault.yaml\n  echo 'memory: [copy, uvm, auto]' >>farfault.yaml\n  farfault config\n\n"
       "Options stand there by their long names: of run, record and sim; or of one command, below its name. An option that may be repeated takes "
-      "a list. What is written, and what is loaded as code, cannot be named in a file. FARFAULT_CONFIG=none: no file is read.",
+      "a list. A machine or a manager that there is not is told with its place. What is written, and what is loaded as code, cannot be named in a file. FARFAULT_CONFIG=none: no file is read.",
       NULL,
       NULL,
       NULL};
@@ -80,6 +109,9 @@ static int config(int argc, char **argv) {
   cli_parse_tabular(&argp, argc, argv, NULL, STDOUT_FILENO);
   if (configuration_read(&c, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   int status = print(&c);
+  configuration_blame(&c);
+  if (!status && !(is_good(&c, "run") && is_good(&c, "sim"))) status = CLI_BAD_FILE;
+  configuration_blame(NULL);
   configuration_free(&c);
   return status;
 }

@@ -124,13 +124,14 @@ static int refuse(ff_error *error) {
 }
 
 /* A recording is there and is one; the first one's machine is the default. */
-static int check_recording(share_arguments *a, const char *path) {
+static int check_recording(share_arguments *a, const char *path, uint64_t *accesses) {
   trace_file *file;
   ff_error error;
   if (kind_refused(path, KIND_TRACE)) return CLI_BAD_FILE;
   if (trace_file_open(path, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   const trace_file_info *info = trace_file_information(file);
   int status = CLI_DONE;
+  *accesses = info->accesses;
   if (!a->setup.machine[0] && !a->one) cli_choose_machine(&a->setup, info);
   if (!info->launches)
     status = cli_fail(CLI_BAD_FILE, "%s: the recorded program launches no kernel: there is nothing to measure", path);
@@ -143,7 +144,7 @@ static int add_program(share_arguments *a, share_matrix *m, const char *path, in
   size_t before = m->programs.count;
   if ((*program = share_matrix_add(m, path)) < 0)
     return cli_fail(CLI_USAGE, "more than %d recordings", SHARE_RECORDINGS);
-  return m->programs.count > before ? check_recording(a, path) : CLI_DONE;
+  return m->programs.count > before ? check_recording(a, path, &m->programs.items[before].accesses) : CLI_DONE;
 }
 
 static bool has(const uint32_t *list, uint32_t count, uint32_t wanted) {
@@ -416,6 +417,7 @@ static int run_matrix(const share_arguments *a, share_matrix *m) {
   texts t = {{0}, {0}, {0}, {0}};
   ff_text below = {0};
   int signal = share_pool_run(&pool, m->cell_count);
+  ff_tasks_free(&pool.tasks);
   uint32_t missing = share_matrix_missing(m);
   tell_failures(m);
   if (missing < m->cell_count) share_matrix_table(m, &t.table);
@@ -448,6 +450,7 @@ static int run_slo(const share_arguments *a, share_slo *slo) {
     pool.later = share_slo_left(slo);
     signal = share_pool_run(&pool, count);
   }
+  ff_tasks_free(&pool.tasks);
   for (size_t i = 0; i < slo->rows.count; i++) failed = failed || slo->rows.items[i].error;
   share_slo_table(slo, &t.table);
   share_slo_json(slo, &t.json);

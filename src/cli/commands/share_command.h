@@ -6,6 +6,7 @@
 #define FF_CLI_SHARE_H
 
 #include "cli/cli.h"
+#include "base/tasks.h"
 #include "share/share_matrix.h"
 
 typedef struct share_arguments {
@@ -34,7 +35,7 @@ typedef struct share_pool {
   void (*take)(void *context, uint32_t task, share_outcome *outcomes, const char *why);
   uint32_t done;  /* simulations that ended so far, over all calls */
   uint32_t later; /* about how many come after this call: for the progress line */
-  double begun;   /* of the first call; 0: this is it */
+  ff_tasks tasks; /* of all calls; the caller frees it */
 } share_pool;
 
 /* Runs tasks 0 .. count - 1. Returns the signal that stopped it, 0: none. */

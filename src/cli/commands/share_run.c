@@ -23,6 +23,7 @@ typedef struct running {
   slots slots;
   char *program;
   uint32_t count, next, ended;
+  uint32_t first; /* of our tasks in pool->tasks */
   sigset_t watched, old;
   int stopped; /* the signal that did */
   bool terminal, shown;
@@ -78,6 +79,7 @@ static char **child_command(const running *r, uint32_t task) {
 static void start(running *r) {
   while (r->slots.running < r->slots.count && r->next < r->count) {
     char **argv = child_command(r, r->next);
+    ff_tasks_begin(&r->pool->tasks, r->first + r->next, slots_now());
     slots_run(&r->slots, r->next++, argv);
     for (char **word = argv; *word; word++) free(*word);
     free(argv);
@@ -119,6 +121,7 @@ static void take(running *r, const slot_end *end) {
     outcomes = NULL;
   }
   r->pool->take(r->pool->context, end->task, outcomes, why.chars);
+  ff_tasks_end(&r->pool->tasks, r->first + end->task, slots_now());
   r->ended++;
   r->pool->done++;
   free(why.chars);
@@ -143,10 +146,7 @@ static void clear_line(running *r) {
 static void show(running *r) {
   uint32_t left = r->count - r->ended + r->pool->later, all = r->pool->done + left;
   fprintf(stderr, "\rfarfault: share: %u of %s%u simulations", r->pool->done, r->pool->later ? "about " : "", all);
-  if (r->pool->done) {
-    double seconds = fmax(1, (slots_now() - r->pool->begun) * left / r->pool->done);
-    slots_show_left(seconds);
-  }
+  slots_show_left(ff_tasks_show(&r->pool->tasks, slots_now()));
   fprintf(stderr, "\033[K");
   fflush(stderr);
   r->shown = true;
@@ -183,13 +183,29 @@ static void watch_signals(running *r) {
   sigprocmask(SIG_BLOCK, &r->watched, &r->old);
 }
 
+static void add_tasks(running *r) {
+  ff_tasks *tasks = &r->pool->tasks;
+  double weight = 0;
+  r->first = (uint32_t)tasks->list.count;
+  tasks->at_once = r->slots.count;
+  for (uint32_t i = 0; i < r->count; i++) {
+    share_request request;
+    uint32_t group;
+    r->pool->request(r->pool->context, i, &request);
+    double own = share_request_weight(r->pool->m, &request, &group);
+    ff_tasks_add(tasks, own, group);
+    weight += own;
+  }
+  tasks->later = r->count ? weight / r->count * r->pool->later : 0;
+}
+
 int share_pool_run(share_pool *pool, uint32_t count) {
   running r = {.pool = pool, .count = count, .program = own_program(), .terminal = isatty(STDERR_FILENO)};
   char name[48];
-  if (pool->begun == 0) pool->begun = slots_now();
   snprintf(name, sizeof name, "share-%ld", (long)getpid());
   watch_signals(&r);
   slots_start(&r.slots, pool->arguments->jobs ? pool->arguments->jobs : cores(), &r.old, name);
+  add_tasks(&r);
   while (r.ended < count && !r.stopped) {
     start(&r);
     wait_for_news(&r);

@@ -6,14 +6,15 @@
  * something by one of them; no result is written twice; children do not outlive us. */
 #define _GNU_SOURCE /* sigtimedwait's siginfo */
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/tasks.h"
 #include "cli/commands/sweep_command.h"
 #include "sweep/work_queue.h"
 
@@ -31,6 +32,7 @@ typedef struct running {
   bool failed;         /* the database did */
   double begun, spoke; /* to the other ranks */
   uint32_t ended;
+  ff_tasks tasks; /* by the work queue's numbers */
   bool terminal, shown;
 } running;
 
@@ -75,6 +77,7 @@ static void take(running *r, const slot_end *end, uint32_t rank, const char *hos
   else explain(end, &why);
   outcome.error = why.chars;
   put(r, end->task, &outcome);
+  ff_tasks_end(&r->tasks, end->task, slots_now());
   r->ended++;
   report_free(&run);
   free(why.chars);
@@ -85,6 +88,7 @@ static void take(running *r, const slot_end *end, uint32_t rank, const char *hos
 static void start_here(running *r) {
   for (int64_t task; (task = work_queue_next(&r->work_queue, 0)) >= 0;) {
     char **argv = sweep_point_command(r->work->plan, point_of(r, (uint32_t)task), r->work->program, SLOT_OUTPUT);
+    ff_tasks_begin(&r->tasks, (uint32_t)task, slots_now());
     slots_run(&r->slots, (uint32_t)task, argv);
     for (char **word = argv; *word; word++) free(*word);
     free(argv);
@@ -112,6 +116,7 @@ static void start_there(running *r, int rank) {
   for (int64_t task; (task = work_queue_next(&r->work_queue, (uint32_t)rank)) >= 0;) {
     char **argv = sweep_point_command(r->work->plan, point_of(r, (uint32_t)task), r->work->program, SLOT_OUTPUT);
     ff_text words = {0};
+    ff_tasks_begin(&r->tasks, (uint32_t)task, slots_now());
     for (char **word = argv; *word; word++) {
       ff_text_add_bytes(&words, *word, strlen(*word) + 1);
       free(*word);
@@ -161,6 +166,7 @@ static void find_lost(running *r) {
   }
   for (int64_t task; (task = work_queue_hopeless(&r->work_queue)) >= 0;) {
     put(r, (uint32_t)task, &(sweep_outcome){.error = "the ranks that ran this point were lost, three times"});
+    ff_tasks_end(&r->tasks, (uint32_t)task, slots_now());
     r->ended++;
   }
 }
@@ -189,15 +195,18 @@ static void clear_line(running *r) {
   r->shown = false;
 }
 
+static uint32_t room(const work_queue *h) {
+  uint32_t room = 0;
+  for (uint32_t i = 0; i < h->worker_count; i++) room += h->workers[i].alive ? h->workers[i].room : 0;
+  return room;
+}
+
 /* "farfault: sweep: 37 of 200 points, about 3 min left" */
 static void show(running *r) {
-  uint32_t all = r->work_queue.task_count, left = all - r->work_queue.done;
-  double elapsed = slots_now() - r->begun;
+  uint32_t all = r->work_queue.task_count;
+  r->tasks.at_once = room(&r->work_queue);
   fprintf(stderr, "\rfarfault: sweep: %u of %u points", r->work->there + r->work_queue.done, r->work->there + all);
-  if (r->ended) {
-    double seconds = fmax(1, elapsed * left / r->ended);
-    slots_show_left(seconds);
-  }
+  slots_show_left(ff_tasks_show(&r->tasks, slots_now()));
   fprintf(stderr, "\033[K");
   fflush(stderr);
   r->shown = true;
@@ -225,6 +234,16 @@ static void loop(running *r) {
   clear_line(r);
 }
 
+/* Points of one trace under one manager are much alike. A trace's file is longer where more is to be simulated. */
+static void add_task(running *r, uint32_t task) {
+  const sweep_point *p = point_of(r, task);
+  struct stat info;
+  uint32_t group = 0;
+  while (group < task && (point_of(r, group)->trace != p->trace || strcmp(point_of(r, group)->memory, p->memory) != 0))
+    group++;
+  ff_tasks_add(&r->tasks, stat(p->trace->path, &info) ? 1 : (double)info.st_size, group);
+}
+
 static void find_tasks(running *r) {
   sweep_work *w = r->work;
   uint32_t count = 0;
@@ -232,6 +251,7 @@ static void find_tasks(running *r) {
   for (uint32_t i = 0; i < w->plan->points.count; i++)
     if (!sweep_database_has(w->database, w->plan->points.items[i])) r->points[count++] = i;
   w->there = (uint32_t)w->plan->points.count - count;
+  for (uint32_t i = 0; i < count; i++) add_task(r, i);
   work_queue_start(&r->work_queue, count, w->cluster->ranks ? (uint32_t)w->cluster->count : 1);
 }
 
@@ -254,6 +274,7 @@ int sweep_run(sweep_work *work) {
   for (int i = 0; i < work->cluster->count; i++) free(r.hosts[i]);
   free(r.hosts);
   free(r.points);
+  ff_tasks_free(&r.tasks);
   work_queue_free(&r.work_queue);
   sigprocmask(SIG_SETMASK, &r.old, NULL);
   return r.stopped;

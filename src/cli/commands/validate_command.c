@@ -405,6 +405,7 @@ static int run_all(work *w, const validate_limits *limits) {
   plan(w);
   w->jobs.title = "validate";
   w->jobs.at_once = w->arguments->jobs;
+  w->jobs.compared = true;
   w->jobs.ended = job_ended;
   w->jobs.context = w;
   int signal = jobs_run(&w->jobs);

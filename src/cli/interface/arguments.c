@@ -5,6 +5,7 @@
  * (tests/programs/options.sh). Where one had another once, the old spelling still works, says on stderr what it is now,
  * and is in no help text. */
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,9 @@
 #include "compile/compile.h"
 #include "report/table.h"
 
-enum { KEY_USAGE = 1000, KEY_WIDE, CHILDREN_MAX = 8 };
+static size_t text_width; /* of a command that prints tables; 0: any */
+
+enum { KEY_USAGE = 1000, KEY_WIDE, CHILDREN_MAX = 8, MESSAGE_INDENT = 2 };
 
 static const struct argp_option common_options[] = {{"help", '?', NULL, 0, "print this help", -1},
                                                     {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
@@ -88,10 +91,59 @@ static const struct argp_option wide_options[] = {
 static error_t parse_wide(int key, char *value, struct argp_state *state) {
   if (key != KEY_WIDE) return ARGP_ERR_UNKNOWN;
   table_fit(0);
+  text_width = 0;
   return 0;
 }
 
 static const struct argp wide_argp = {wide_options, parse_wide, NULL, NULL, NULL, NULL, NULL};
+
+size_t cli_text_width(int descriptor) { return isatty(descriptor) ? text_width : 0; }
+
+/* ---- messages ---- */
+
+/* "farfault: message", on a terminal with its long lines broken: its `place` in a file of defaults comes first. */
+static void say(const char *name, const char *place, const char *message) {
+  ff_text whole = {0}, shown = {0};
+  ff_text_add(&whole, "%s: %s%s\n", name, place, message);
+  cli_wrap(whole.chars, terminal_width(STDERR_FILENO), MESSAGE_INDENT, &shown);
+  fputs(shown.chars, stderr);
+  free(whole.chars);
+  free(shown.chars);
+}
+
+static void add_list(ff_text *text, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  char *chars = ff_alloc((size_t)(length < 0 ? 0 : length) + 1);
+  if (length > 0) vsnprintf(chars, (size_t)length + 1, format, args);
+  ff_text_add(text, "%s", chars);
+  free(chars);
+}
+
+int cli_fail(int status, const char *format, ...) {
+  ff_text message = {0};
+  va_list args;
+  va_start(args, format);
+  add_list(&message, format, args);
+  va_end(args);
+  say("farfault", configuration_place(message.chars), message.chars);
+  free(message.chars);
+  return status;
+}
+
+void cli_refuse(const struct argp_state *state, const char *format, ...) {
+  ff_text message = {0};
+  va_list args;
+  va_start(args, format);
+  add_list(&message, format, args);
+  va_end(args);
+  const char *place = configuration_place(message.chars);
+  say(state->name, place, message.chars);
+  if (!*place) argp_help(state->root_argp, stderr, ARGP_HELP_SEE, (char *)state->name);
+  exit(CLI_USAGE);
+}
 
 /* ---- parsing ---- */
 
@@ -152,7 +204,8 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
 
 void cli_parse_tabular(const struct argp *argp, int argc, char **argv, void *input, int descriptor) {
   if (!cli_describing()) { /* else another command is being parsed */
-    table_fit(terminal_width(descriptor));
+    text_width = terminal_width(descriptor);
+    table_fit(text_width);
     table_colour(terminal_has_colours(descriptor));
   }
   parse_with(argp, (const struct argp *const[]){&wide_argp, &common_argp, NULL}, argc, argv, input);

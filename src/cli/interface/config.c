@@ -2,6 +2,8 @@
 /* See config.h. */
 #include "cli/interface/config.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +22,10 @@ static const cli_option *find_option(const cli_description *d, const char *name)
 }
 
 static bool is_read_file(const char *option) { return !strcmp(option, "machine") || !strcmp(option, "baseline"); }
+
+/* "MANAGER,..." takes a list in one value. */
+static bool takes_list(const cli_option *o) { return o->value && strstr(o->value, ",..."); }
+static bool may_be_repeated(const cli_option *o) { return o->help && strstr(o->help, "may be repeated"); }
 
 static bool may_be_given(const cli_option *o) {
   static const char *const never[] = {"help", "usage", "version", NULL};
@@ -88,11 +94,13 @@ static ff_status add_value(reader *r, const char *command, const cli_option *opt
       strcmp(option->name, "fail-if") != 0)
     return ff_yaml_fail(&r->yaml, node, "'%s' from a file cannot name another file: give it on the command line",
                         option->name);
-  ff_yaml_place(key, &line, &column);
+  ff_yaml_place(node, &line, &column);
   config_value made = {.option = ff_strdup(option->name),
                        .command = command,
                        .file = r->file,
                        .line = line,
+                       .column = column,
+                       .joined = takes_list(option),
                        .project = r->project,
                        .off = !option->value && is_false(value),
                        .list = r->lists};
@@ -122,6 +130,8 @@ static ff_status read_option(reader *r, const char *command, const char *name, s
   }
   r->lists++;
   if (!fy_node_is_sequence(node)) return add_value(r, command, &option, key, node);
+  if (!takes_list(&option) && !may_be_repeated(&option))
+    return ff_yaml_fail(&r->yaml, key, "'%s' takes one value, not a list", name);
   ff_status status = FF_OK;
   while (!status && (item = fy_node_sequence_iterate(node, &at))) status = add_value(r, command, &option, key, item);
   return status;
@@ -259,19 +269,102 @@ const config_value *configuration_find(const configuration *c, const char *comma
   return NULL;
 }
 
+static bool is_next(const config_value *v, const config_value *first) {
+  return v->file == first->file && v->list == first->list && !v->off;
+}
+
+void configuration_value(const configuration *c, const char *command, const char *option, ff_text *out) {
+  const config_value *first = configuration_find(c, command, option);
+  for (size_t i = 0; first && i < c->values.count; i++) {
+    const config_value *v = &c->values.items[i];
+    if (is_next(v, first) && v->value) ff_text_add(out, "%s%s", out->length ? "," : "", v->value);
+  }
+}
+
+/* ---- places in messages ---- */
+
+static configuration applied;       /* what configuration_apply has put on the command line; as long as the program */
+static const configuration *blamed; /* what it is told to look at */
+
+/* "--memory", not as the beginning of a longer option. */
+static bool names_option(const char *message, const config_value *v) {
+  ff_text option = {0};
+  bool is = false;
+  ff_text_add(&option, "--%s", v->option);
+  for (const char *at = message; !is && (at = strstr(at, option.chars)); at++) {
+    char after = at[option.length];
+    is = after != '-' && !(after >= 'a' && after <= 'z');
+  }
+  free(option.chars);
+  return is;
+}
+
+/* "'TEXT'" somewhere, or "TEXT: " behind nothing or a space. */
+static bool quotes(const char *message, const char *text, size_t length) {
+  for (const char *at = message; (at = strstr(at, text)); at++) {
+    char before = at > message ? at[-1] : ' ', after = at[length];
+    if ((before == '\'' && after == '\'') || (before == ' ' && after == ':')) return true;
+  }
+  return false;
+}
+
+/* Also the name in NAME=VALUE. */
+static bool quotes_value(const char *message, const config_value *v) {
+  if (!v->value) return false;
+  size_t name = strcspn(v->value, "=");
+  bool is = quotes(message, v->value, strlen(v->value));
+  if (is || !v->value[name]) return is;
+  char *text = ff_strdup(v->value);
+  text[name] = '\0';
+  is = quotes(message, text, name);
+  free(text);
+  return is;
+}
+
+/* Of a list, several values are of the option that a message names: the one that it quotes goes first. */
+static const config_value *find_blamed(const configuration *c, const char *message) {
+  for (size_t i = 0; i < c->values.count; i++)
+    if (quotes_value(message, &c->values.items[i])) return &c->values.items[i];
+  for (size_t i = 0; i < c->values.count; i++)
+    if (names_option(message, &c->values.items[i])) return &c->values.items[i];
+  return NULL;
+}
+
+const char *configuration_place(const char *message) {
+  static char place[PATH_MAX + 32];
+  const config_value *v = find_blamed(blamed ? blamed : &applied, message);
+  place[0] = '\0';
+  if (v) snprintf(place, sizeof place, "%s:%u:%u: ", v->file, v->line, v->column);
+  return place;
+}
+
+void configuration_blame(const configuration *c) { blamed = c; }
+
 /* ---- the command line ---- */
 
 typedef FF_VEC(char *) words;
 
+static void note_applied(const config_value *v) {
+  config_value copy = *v;
+  copy.option = ff_strdup(v->option);
+  copy.value = v->value ? ff_strdup(v->value) : NULL;
+  FF_PUSH(&applied.values, copy);
+}
+
 /* The option with the values of one list. */
 static void add_words(const configuration *c, const config_value *first, words *w) {
+  ff_text word = {0};
   for (size_t i = 0; i < c->values.count; i++) {
     const config_value *v = &c->values.items[i];
-    if (v->file != first->file || v->list != first->list || v->off) continue;
-    ff_text word = {0};
-    ff_text_add(&word, "--%s%s%s", v->option, v->value ? "=" : "", v->value ? v->value : "");
+    if (!is_next(v, first)) continue;
+    note_applied(v);
+    if (word.length) ff_text_add(&word, ",%s", v->value);
+    else ff_text_add(&word, "--%s%s%s", v->option, v->value ? "=" : "", v->value ? v->value : "");
+    if (v->joined) continue;
     FF_PUSH(w, word.chars);
+    word = (ff_text){0};
   }
+  if (word.chars) FF_PUSH(w, word.chars);
 }
 
 char **configuration_apply(const char *name, const cli_description *d, int *argc, char **argv) {
@@ -296,6 +389,10 @@ char **configuration_apply(const char *name, const cli_description *d, int *argc
   for (int i = 1; i < *argc; i++) FF_PUSH(&w, argv[i]);
   FF_PUSH(&w, NULL);
   free(given);
+  for (int i = 0; i < 2; i++) { /* applied values name them */
+    applied.files[i] = c.files[i];
+    c.files[i] = NULL;
+  }
   configuration_free(&c);
   *argc = (int)w.count - 1;
   return w.items;

@@ -10,7 +10,7 @@
 
 #include "cli/interface/describe.h"
 
-enum { HELP_WIDTH = 79, HELP_COLUMN = 29, LONG_OPTION_COLUMN = 6, EXAMPLE_INDENT = 4 };
+enum { HELP_WIDTH = 79, HELP_COLUMN = 29, LONG_OPTION_COLUMN = 6, EXAMPLE_INDENT = 4, NARROWEST = 40 };
 
 /* A line that is being filled. */
 typedef struct writer {
@@ -91,6 +91,42 @@ static void add_term(writer *w, const char *line, size_t length) {
   add_words(w, line + start, length - start);
   end_line(w);
 }
+
+/* ---- what goes to a terminal ---- */
+
+/* "- " and what stands before it. */
+static size_t list_indent(const char *line, size_t length) {
+  size_t spaces = strspn(line, " ");
+  return spaces + (length > spaces + 2 && !strncmp(line + spaces, "- ", 2) ? 2 : 0);
+}
+
+/* Rows of Markdown's tables and colours stay as they are. */
+static bool may_be_wrapped(const char *line, size_t length) { return *line != '|' && !memchr(line, '\033', length); }
+
+static void wrap_line(const char *line, size_t length, size_t width, size_t indent, ff_text *out) {
+  size_t start = strspn(line, " ");
+  writer w = {out, start, 0, "", width};
+  size_t first = word_length(line + start, length - start, false);
+  add_word(&w, line + start, first);
+  w.indent = indent;
+  add_words(&w, line + start + first, length - start - first);
+}
+
+void cli_wrap(const char *text, size_t width, size_t indent, ff_text *out) {
+  while (*text) {
+    size_t length = strcspn(text, "\n"), own = list_indent(text, length);
+    if (width < NARROWEST || characters(text, length) <= width || !may_be_wrapped(text, length))
+      ff_text_add_bytes(out, text, length);
+    else if (own == EXAMPLE_INDENT && !strncmp(text + own, "farfault ", 9)) {
+      cli_example_write(text, length, width, out);
+      out->chars[--out->length] = '\0'; /* its line end */
+    } else wrap_line(text, length, width, own ? own : indent, out);
+    if (text[length]) ff_text_add(out, "\n");
+    text += length + (text[length] == '\n');
+  }
+}
+
+/* ---- the whole ---- */
 
 /* Paragraphs, a line each; lines that begin with a space are of a shell behind "Example:", else terms. */
 static void add_text(ff_text *out, const char *text) {

@@ -192,7 +192,7 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
     return 0;
   case KEY_EXECUTE:
     if (strcmp(value, "interpret") && strcmp(value, "compile") && strcmp(value, "auto"))
-      argp_error(state, "--execute: '%s' is none of interpret, compile, auto", value);
+      cli_refuse(state, "--execute: '%s' is none of interpret, compile, auto", value);
     snprintf(executed->execute, sizeof executed->execute, "%s", value);
     return 0;
   case KEY_BIND_SMS: parse_bind_sms(executed, value, state); return 0;
@@ -205,12 +205,12 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
   case KEY_MISSING: make_missing(value, state); return 0;
   case KEY_PRIVATE:
     if (strcmp(value, "on") && strcmp(value, "off") && strcmp(value, "trace"))
-      argp_error(state, "--private-runtimes: '%s' is none of on, off, trace", value);
+      cli_refuse(state, "--private-runtimes: '%s' is none of on, off, trace", value);
     snprintf(executed->private_runtimes, sizeof executed->private_runtimes, "%s", value);
     return 0;
   case KEY_DRIVER_VERSION:
     if (!session_driver_version(value))
-      argp_error(state, "--driver-version: '%s' is not a version of CUDA from 11.0 on, as 12.4", value);
+      cli_refuse(state, "--driver-version: '%s' is not a version of CUDA from 11.0 on, as 12.4", value);
     snprintf(executed->driver_version, sizeof executed->driver_version, "%s", value);
     return 0;
   case KEY_MAX:

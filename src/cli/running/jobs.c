@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/tasks.h"
 #include "cli/running/run.h"
 
 extern char **environ;
@@ -28,9 +28,9 @@ typedef struct pool {
   sigset_t watched, old, mask; /* mask: the children's */
   size_t next;                 /* the first job that was not started */
   uint32_t running;
-  int stopped;        /* the signal that did */
-  double begun, said; /* said: when the last line went into a file */
-  ff_estimate left;   /* seconds */
+  int stopped;    /* the signal that did */
+  double said;    /* when the last line went into a file */
+  ff_tasks tasks; /* the jobs that were not started before */
   bool terminal, shown;
 } pool;
 
@@ -59,6 +59,7 @@ static _Noreturn void become(const pool *p, const job *j, pid_t parent) {
 static void start(pool *p, job *j) {
   pid_t parent = getpid();
   j->started = true;
+  ff_tasks_begin(&p->tasks, j->task, now());
   j->process = fork();
   if (j->process == 0) become(p, j, parent);
   if (j->process > 0) {
@@ -68,6 +69,7 @@ static void start(pool *p, job *j) {
   cli_fail(0, "cannot start a process: %s", strerror(errno));
   j->process = 0;
   j->ended = true;
+  ff_tasks_end(&p->tasks, j->task, now());
   j->status = CLI_NOT_EXECUTABLE;
   if (p->jobs->ended) p->jobs->ended(p->jobs->context, j);
 }
@@ -85,6 +87,7 @@ static void reap(pool *p) {
     if (!j->process || waitpid(j->process, &status, WNOHANG) != j->process) continue;
     j->process = 0;
     j->ended = true;
+    ff_tasks_end(&p->tasks, j->task, now());
     j->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     p->running--;
     if (p->stopped && j->status) continue; /* ended with us, not by a fault of its own */
@@ -93,29 +96,26 @@ static void reap(pool *p) {
   }
 }
 
-/* "farfault: zheng2016: 5 of 13 runs, at sgemm, about 2 min left": one line of a terminal, else a line now and then. */
+/* "farfault: zheng2016: 5 of 13 runs, at sgemm, about 2 min left"; of a single one "farfault: advise: hints": one line
+ * of a terminal, else a line now and then. */
 static void show(pool *p) {
   if (!p->terminal && now() - p->said < ff_progress_period()) return;
-  double done = 0, all = 0, elapsed = now() - p->begun;
   size_t count = 0;
   const char *at = "";
+  char text[32];
   for (size_t i = 0; i < p->jobs->list.count; i++) {
     const job *j = &p->jobs->list.items[i];
-    all += j->seconds;
-    if (j->ended) {
-      done += j->seconds;
-      count++;
-    } else if (j->process && !*at) at = j->label;
+    count += j->ended;
+    if (j->process && !*at) at = j->label;
   }
-  double left = count ? elapsed * (all - done) / done : all - elapsed;
-  left = ff_estimate_take(&p->left, elapsed, left > 1 ? left : 1);
+  double left = ff_tasks_show(&p->tasks, now());
   p->said = now();
-  fprintf(stderr, "%sfarfault: %s: %zu of %zu runs", p->terminal ? "\r" : "", p->jobs->title, count,
-          p->jobs->list.count);
+  fprintf(stderr, "%sfarfault: %s: ", p->terminal ? "\r" : "", p->jobs->title);
+  if (p->jobs->list.count == 1) fprintf(stderr, "%.40s", p->jobs->list.items[0].label);
+  else fprintf(stderr, "%zu of %zu runs", count, p->jobs->list.count);
   if (p->stopped) fprintf(stderr, ", stopping");
-  else if (*at)
-    fprintf(stderr, ", at %.20s, about %.0f %s left", at, fmax(1, left < 90 ? left : left / 60),
-            left < 90 ? "s" : "min");
+  else if (*at && p->jobs->list.count > 1) fprintf(stderr, ", at %.20s", at);
+  if (!p->stopped && left > 0) fprintf(stderr, ", %s left", ff_estimate_text(left, text));
   fprintf(stderr, p->terminal ? "\033[K" : "\n");
   fflush(stderr);
   p->shown = p->terminal;
@@ -130,12 +130,26 @@ static void stop(pool *p, const siginfo_t *info) {
   }
 }
 
+/* Jobs with one label are much alike. */
+static void add_tasks(pool *p) {
+  const jobs *jobs = p->jobs;
+  p->tasks.at_once = jobs->at_once;
+  p->tasks.known = jobs->compared ? 0 : 1;
+  for (size_t i = 0; i < jobs->list.count; i++) {
+    job *j = &jobs->list.items[i];
+    uint32_t group = 0;
+    while (group < i && strcmp(jobs->list.items[group].label, j->label) != 0) group++;
+    if (!j->started) j->task = ff_tasks_add(&p->tasks, j->seconds, group);
+  }
+}
+
 int jobs_run(jobs *jobs) {
-  pool p = {.jobs = jobs, .begun = now(), .said = now(), .terminal = isatty(STDERR_FILENO)};
+  pool p = {.jobs = jobs, .said = now(), .terminal = isatty(STDERR_FILENO)};
   const int ends[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   const struct timespec tick = {.tv_nsec = 250 * 1000 * 1000}, quiet = {.tv_sec = 1};
   sigemptyset(&p.watched);
   for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) sigaddset(&p.watched, ends[i]);
+  add_tasks(&p);
   run_children_mask(&p.mask);
   sigprocmask(SIG_BLOCK, &p.watched, &p.old);
   setenv("FARFAULT_RANK", "none", 1); /* the jobs' files are ours, whichever of mpirun's ranks we are */
@@ -149,6 +163,7 @@ int jobs_run(jobs *jobs) {
     if (p.running) show(&p);
   }
   clear_line(&p);
+  ff_tasks_free(&p.tasks);
   sigprocmask(SIG_SETMASK, &p.old, NULL);
   return p.stopped;
 }

@@ -13,6 +13,7 @@ typedef struct job {
   char *log;         /* file that takes its stdout and stderr; owned */
   const char *label; /* what the progress line calls it; borrowed */
   double seconds;    /* about how long it takes, for the estimate */
+  uint32_t task;     /* jobs_run's */
   pid_t process;     /* while it runs, else 0 */
   bool started, ended;
   int status; /* as a shell has it */
@@ -22,6 +23,7 @@ typedef struct jobs {
   FF_VEC(job) list;
   const char *title; /* of the progress line */
   uint32_t at_once;
+  bool compared; /* `seconds` of jobs only compare them: how long they take is not known before one has ended */
   /* After each job that has ended. NULL: nothing. */
   void (*ended)(void *context, job *job);
   void *context;

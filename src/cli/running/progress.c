@@ -93,7 +93,7 @@ static double shown_left(run_progress *p, double time, bool executed) {
   double left = seconds_left(p, time, executed);
   if (executed != p->left_of_simulations || (!executed && launch != p->launch)) ff_estimate_restart(&p->left);
   p->left_of_simulations = executed;
-  return left > 0 ? ff_estimate_round(ff_estimate_take(&p->left, time, left)) : 0;
+  return left > 0 ? ff_estimate_show(&p->left, time, left) : 0;
 }
 
 /* "farfault: first pass, launch 3 saxpy: 16 % of 1936 blocks, 31.2 M instr./s": the trace is looked at before it is

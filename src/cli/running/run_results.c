@@ -149,7 +149,10 @@ void run_results_print(const run_job *job, const run_results *results, FILE *to)
   }
   if (!job->setup->machine_chosen)
     ff_text_add(&text, "(" SESSION_DEFAULT_MACHINE " is the default machine; --machine chooses another)\n");
-  fwrite(text.chars, 1, text.length, to);
+  ff_text shown = {0};
+  cli_wrap(text.chars ? text.chars : "", cli_text_width(fileno(to)), 0, &shown);
+  if (shown.chars) fwrite(shown.chars, 1, shown.length, to);
+  free(shown.chars);
   free(text.chars);
 }
 

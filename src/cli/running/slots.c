@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/estimate.h"
 #include "base/memory.h"
 #include "cli/cli.h"
 
@@ -34,16 +35,8 @@ double slots_now(void) {
 }
 
 void slots_show_left(double seconds) {
-  const char *unit = "s";
-  double left = seconds;
-  if (seconds >= 5400) {
-    left = seconds / 3600;
-    unit = "h";
-  } else if (seconds >= 90) {
-    left = seconds / 60;
-    unit = "min";
-  }
-  fprintf(stderr, ", about %.0f %s left", left, unit);
+  char text[32];
+  if (seconds > 0) fprintf(stderr, ", %s left", ff_estimate_text(seconds, text));
 }
 
 /* ---- the folder ---- */

@@ -36,7 +36,7 @@ typedef struct slots {
 } slots;
 
 double slots_now(void);
-/* ", about 3 min left", on stderr: the end of a progress line. */
+/* ", about 3 min left", on stderr: the end of a progress line. 0: nothing. */
 void slots_show_left(double seconds);
 /* `name`: of a folder for the children's temporary files, the same for each sweep of a database at a rank, so that the
  * next one removes what one that was killed has left. */

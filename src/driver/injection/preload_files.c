@@ -28,6 +28,7 @@
 #define PCI_FOLDER "pci-gpu"          /* the same */
 #define REAL_FOLDER "/sys/devices/pci0000:00/"
 #define NAME_LENGTH 12 /* of 0000:01:00.0 */
+#define BUS_LENGTH 7   /* of 0000:01 */
 
 /* The system's own answer: not by a function that preload_paths.c stands before. */
 static bool exists(const char *path) { return syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0; }
@@ -57,14 +58,17 @@ static const char *next_to_library(const char *name, const char *rest) {
   return length < (int)sizeof path && exists(path) ? path : NULL;
 }
 
-/* Where the name of a PCI device begins in `path`, if that is of such a form; NULL: it is not. */
+/* Where the name of a PCI device begins in `path`, if that is of such a form; NULL: it is not. Below a bus there is
+ * only a device of that bus. */
 static const char *pci_name(const char *path) {
   static const char devices[] = "/sys/bus/pci/devices/", buses[] = "/sys/class/pci_bus/", up[] = "/../../";
   if (!strncmp(path, devices, sizeof devices - 1)) return path + sizeof devices - 1;
   if (!strncmp(path, REAL_FOLDER, sizeof REAL_FOLDER - 1)) return path + sizeof REAL_FOLDER - 1;
   if (strncmp(path, buses, sizeof buses - 1) != 0) return NULL;
-  const char *bus = path + sizeof buses - 1, *after = strchr(bus, '/');
-  return after && !strncmp(after, up, sizeof up - 1) ? after + sizeof up - 1 : NULL;
+  const char *bus = path + sizeof buses - 1, *name = strchr(bus, '/');
+  if (!name || name - bus != BUS_LENGTH || strncmp(name, up, sizeof up - 1) != 0) return NULL;
+  name += sizeof up - 1;
+  return strncmp(bus, name, BUS_LENGTH) ? NULL : name;
 }
 
 /* The bus of `0000:BB:00.0`, BB being two hexadecimal digits, with which `name` begins. 0: it does not. */

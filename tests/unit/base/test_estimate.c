@@ -42,6 +42,21 @@ static void test_lasting(void **state) {
   }
 }
 
+/* What is shown rises only where it was wrong by a quarter and three seconds. */
+static void test_shown(void **state) {
+  ff_estimate e = {0};
+  NEAR(ff_estimate_show(&e, 0, 20), 20, 1e-9);
+  for (double now = 1; now < 60; now += 1) NEAR(ff_estimate_show(&e, now, 24), 20, 1e-9);
+  NEAR(ff_estimate_show(&e, 1000, 60), 60, 1e-9);
+  NEAR(ff_estimate_show(&e, 2000, 0.2), 1, 1e-9);
+  NEAR(ff_estimate_show(&e, 3000, 3.5), 1, 1e-9);
+  NEAR(ff_estimate_show(&e, 4000, 6), 6, 1e-9);
+  char text[32];
+  assert_string_equal(ff_estimate_text(5, text), "about 5 s");
+  assert_string_equal(ff_estimate_text(90, text), "about 2 min");
+  assert_string_equal(ff_estimate_text(7200, text), "about 2 h");
+}
+
 static void test_restart(void **state) {
   ff_estimate e = {0};
   ff_estimate_take(&e, 0, 1000);
@@ -73,6 +88,7 @@ static void test_period(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_clock),   cmocka_unit_test(test_jumps),
                                      cmocka_unit_test(test_lasting), cmocka_unit_test(test_restart),
-                                     cmocka_unit_test(test_round),   cmocka_unit_test(test_period)};
+                                     cmocka_unit_test(test_round),   cmocka_unit_test(test_period),
+                                     cmocka_unit_test(test_shown)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

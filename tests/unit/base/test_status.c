@@ -64,7 +64,7 @@ static const char *shown(uint32_t line, uint32_t column) {
 static void the_caret_stands_under_the_column(void **state) {
   assert_string_equal(shown(1, 1), "f.x:1:1: bad 7\n  first\n  ^");
   assert_string_equal(shown(2, 4), "f.x:2:4: bad 7\n  se cond line\n     ^");
-  assert_string_equal(shown(3, 1), "f.x:3:1: bad 7\n  \n  ^");
+  assert_string_equal(shown(3, 1), "f.x:3:1: bad 7"); /* an empty line: nothing to point at */
   assert_string_equal(shown(4, 5), "f.x:4:5: bad 7\n  last\n      ^");
 }
 
@@ -79,6 +79,25 @@ static void the_caret_stands_under_the_letter_of_several_bytes(void **state) {
     ff_error error;
     ff_fail_in_text(&error, FF_PARSE, "f", text, sizeof text - 1, 1, rows[i].column, "bad");
     assert_string_equal(strrchr(error.message, '\n'), rows[i].caret);
+  }
+}
+
+static void at_the_end_of_the_text_its_last_line_is_shown(void **state) {
+  static const struct {
+    const char *text;
+    uint32_t line, column;
+    const char *shown;
+  } rows[] = {{"a: [b\n", 2, 1, "\n  a: [b\n       ^"},
+              {"a: [b\n \n\n", 4, 1, "\n  a: [b\n       ^"},
+              {"x\na: [b", 2, 6, "\n  a: [b\n       ^"},
+              {"\n", 2, 1, ""},
+              {"", 1, 1, ""},
+              {"a\n\n", 2, 1, ""},
+              {"a\n", 2, 0, ""}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ff_error error;
+    ff_fail_in_text(&error, FF_PARSE, "f", rows[i].text, strlen(rows[i].text), rows[i].line, rows[i].column, "bad");
+    assert_string_equal(strstr(error.message, "bad") + 3, rows[i].shown);
   }
 }
 
@@ -180,6 +199,7 @@ int main(void) {
                                      cmocka_unit_test(a_place_is_put_in_front),
                                      cmocka_unit_test(the_caret_stands_under_the_column),
                                      cmocka_unit_test(the_caret_stands_under_the_letter_of_several_bytes),
+                                     cmocka_unit_test(at_the_end_of_the_text_its_last_line_is_shown),
                                      cmocka_unit_test(columns_of_characters_become_bytes),
                                      cmocka_unit_test(places_outside_the_text_show_what_there_is),
                                      cmocka_unit_test(long_lines_are_cut_around_the_column),
