@@ -15,21 +15,22 @@ static bool has_tiers(const pager *p, const pager_unit *unit) {
 }
 
 void pager_tier_arrive(pager *p, const pager_unit *unit, uint64_t address) {
-  if (has_tiers(p, unit)) tiers_arrive(p->config.tiers, first_byte(p, unit, address), pager_bytes(p, unit));
+  if (has_tiers(p, unit)) tiers_arrive(p->config.tiers, first_byte(p, unit, address), pager_bytes(p, unit), p->now);
 }
 
 void pager_tier_put(pager *p, const pager_unit *unit, uint64_t address) {
-  if (has_tiers(p, unit)) tiers_put(p->config.tiers, first_byte(p, unit, address), pager_bytes(p, unit));
+  if (has_tiers(p, unit)) tiers_put(p->config.tiers, first_byte(p, unit, address), pager_bytes(p, unit), p->now);
 }
 
 void pager_tier_host(pager *p, const pager_unit *unit, bool write, uint64_t address) {
   if (!has_tiers(p, unit)) return;
   uint64_t first = first_byte(p, unit, address);
-  if (!tiers_raise(p->config.tiers, first) && write) tiers_put(p->config.tiers, first, pager_bytes(p, unit));
+  if (!tiers_raise(p->config.tiers, first, p->now) && write)
+    tiers_put(p->config.tiers, first, pager_bytes(p, unit), p->now);
 }
 
 void pager_tier_gpu(pager *p, const pager_unit *unit, uint64_t address) {
-  if (has_tiers(p, unit)) tiers_read(p->config.tiers, first_byte(p, unit, address), pager_bytes(p, unit));
+  if (has_tiers(p, unit)) tiers_read(p->config.tiers, first_byte(p, unit, address), pager_bytes(p, unit), p->now);
 }
 
 void pager_tier_flight(pager *p, uint32_t flight, uint64_t address, uint64_t bytes) {
@@ -40,7 +41,7 @@ void pager_tier_flight(pager *p, uint32_t flight, uint64_t address, uint64_t byt
 }
 
 void pager_tier_old(pager *p, const pager_unit *unit, uint64_t address) {
-  if (has_tiers(p, unit)) tiers_drop(p->config.tiers, first_byte(p, unit, address));
+  if (has_tiers(p, unit)) tiers_drop(p->config.tiers, first_byte(p, unit, address), p->now);
 }
 
 tier_place *pager_tier_place(pager *p, const pager_unit *unit, uint64_t address) {
