@@ -13,6 +13,7 @@ typedef struct device_part {
   size_t next;                                    /* while they are merged */
   tier_moved moving[TIERS_MAX], moved[TIERS_MAX]; /* since the last meeting, and before it */
   tier_load said[TIERS_MAX][TIER_WAYS], load[TIERS_MAX][TIER_WAYS];
+  uint64_t digest; /* 0: it has said none */
 } device_part;
 
 struct tier_log {
@@ -50,6 +51,18 @@ void tier_log_say(tier_log *log, uint32_t device, uint32_t tier, tier_way way, t
   log->each[device].said[tier][way] = load;
 }
 
+void tier_log_say_digest(tier_log *log, uint32_t device, uint64_t digest) { log->each[device].digest = digest; }
+
+static void digests_check(tier_log *log) {
+  uint64_t first = 0;
+  for (uint32_t d = 0; d < TIER_LOG_DEVICES; d++) {
+    uint64_t digest = log->each[d].digest;
+    FF_ASSERT(!digest || !first || digest == first);
+    if (digest) first = digest;
+    log->each[d].digest = 0;
+  }
+}
+
 /* The device whose next note is the earliest; TIER_LOG_DEVICES: none is left. */
 static uint32_t earliest(const tier_log *log) {
   uint32_t best = TIER_LOG_DEVICES;
@@ -66,6 +79,7 @@ static uint32_t earliest(const tier_log *log) {
 }
 
 void tier_log_merge(tier_log *log) {
+  digests_check(log);
   log->notes.count = 0;
   for (uint32_t d; (d = earliest(log)) < TIER_LOG_DEVICES;) {
     tier_note note = log->each[d].notes.items[log->each[d].next++];

@@ -6,7 +6,7 @@
  * time, of equal times the lower device's first, each device's own in their order. So what the tiers hold behind a
  * meeting depends on no thread's speed.
  *
- * tier_log_note, tier_log_moved and tier_log_say are called by the device's own thread between two meetings,
+ * tier_log_note, tier_log_moved and what a device says are called by the device's own thread between two meetings,
  * tier_log_merge once per meeting while all devices wait, and the rest by any thread between two meetings. */
 #ifndef FF_PAGING_TIER_LOG_H
 #define FF_PAGING_TIER_LOG_H
@@ -46,7 +46,10 @@ void tier_log_note(tier_log *log, uint32_t device, tier_note note); /* sets note
 void tier_log_moved(tier_log *log, uint32_t device, uint32_t tier, tier_moved moved);
 void tier_log_say(tier_log *log, uint32_t device, uint32_t tier, tier_way way, tier_load load);
 
-void tier_log_merge(tier_log *log);
+/* For the deep check: a number of what the device's table holds behind a meeting. */
+void tier_log_say_digest(tier_log *log, uint32_t device, uint64_t digest);
+
+void tier_log_merge(tier_log *log); /* asserts that all that have said one have said the same */
 
 /* After a meeting: all that was noted and said before it. It lives until the next. */
 const tier_note *tier_log_notes(const tier_log *log, size_t *count);

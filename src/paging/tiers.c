@@ -311,6 +311,15 @@ static void do_again(tiers *t, const tier_note *n) {
   }
 }
 
+/* Of all places, in the order of each tier. */
+static uint64_t digest(const tiers *t) {
+  uint64_t sum = 1;
+  for (uint32_t i = 0; i < t->count; i++)
+    for (uint32_t at = t->of[i].newest; at; at = t->places.items[at].older)
+      sum = (sum ^ (t->places.items[at].address + i)) * UINT64_C(0x9e3779b97f4a7c15);
+  return sum | 1;
+}
+
 void tiers_met(tiers *t) {
   size_t count;
   FF_ASSERT(t->log && !t->waiting);
@@ -325,6 +334,7 @@ void tiers_met(tiers *t) {
     t->of[i].to_gpu = t->of[i].to_host = t->of[i].written = t->of[i].down = 0;
     t->peaks[i] = t->of[i].peak;
   }
+  if (ff_check_level >= 2) tier_log_say_digest(t->log, t->device, digest(t));
 }
 
 static uint64_t beyond(uint64_t all, uint64_t own) { return all > own ? all - own : 0; }
