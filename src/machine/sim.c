@@ -146,12 +146,14 @@ static ff_status take_tiers(sim *s, const sim_options *options, ff_error *error)
   if (is_paged(s))
     status = tier_store_begin(&s->tiers, s->spec, options->host_memory, options->host_memory_share, error);
   tier_store_files(&s->tiers, s->spec);
+  s->tiers.device = options->device_index;
+  s->tiers.log = options->peers ? peers_tiers(options->peers) : NULL;
   if (status || !s->tiers.places) return status;
-  if (options->device || (options->peers && peers_owners(options->peers)))
+  if (options->device)
     return ff_fail(error, FF_UNSUPPORTED,
-                   "tiers below the host's memory are those of one program on one GPU: the simulations of several run "
-                   "ahead of each other between the points at which they meet, and which page has to make room in a "
-                   "memory that they share would depend on that (--machine without tiers, or --devices 1)");
+                   "tiers below the host's memory are not those of several programs on one GPU (--machine without "
+                   "tiers)");
+  if (s->tiers.log) tiers_share(s->tiers.places, s->tiers.log, s->tiers.device);
   return FF_OK;
 }
 

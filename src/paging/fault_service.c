@@ -288,7 +288,7 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address, pager_mar
   unit->gpu_newest = unit->cpu_newest;
   unit->duplicate = kind == PAGER_FLIGHT_COPIED;
   pager_note(p, unit, address, unit->duplicate ? OWNERS_COPIES : OWNERS_TAKES, source);
-  if (source && !unit->duplicate) pager_came_from_device(p, unit);
+  if (source && !unit->duplicate) pager_came_from_device(p, unit, address);
   unit->fresh = unit->nacks != 0;
   if (!p->allocations.items[unit->allocation].users) p->no_unused = false;
   p->in_flight -= pager_bytes(p, unit);

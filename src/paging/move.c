@@ -256,7 +256,7 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
-    if (w.covered) pager_tier_put(p, unit, w.address);
+    if (w.covered && pager_speaks_for(p, unit, w.address)) pager_tier_put(p, unit, w.address);
     if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) {
       if (!w.covered) pager_tier_host(p, unit, true, w.address);
       pager_written(unit, PAGER_CPU);
@@ -282,14 +282,14 @@ void pager_bring_in(pager *p, pager_unit *unit, bool keeps, uint64_t address, pa
   }
   uint8_t source = pager_source(p, unit, address);
   bool copies = keeps && unit->hints & PAGER_READ_MOSTLY;
-  if (!source) pager_tier_gpu(p, unit, address);
+  pager_tier_gpu(p, unit, address);
   unit_enters(p, unit, address);
   unit->gpu_newest = unit->cpu_newest;
   p->moved_in += pager_bytes(p, unit);
   *(unit->evicted ? &p->came_back : &p->came_first) += pager_bytes(p, unit);
   pager_note(p, unit, address, copies ? OWNERS_COPIES : OWNERS_TAKES, source);
   if (source && !copies) {
-    pager_came_from_device(p, unit);
+    pager_came_from_device(p, unit, address);
     pager_remark(p, address);
   }
   if (source) {

@@ -60,10 +60,17 @@ void pager_wrote_far(pager *p, pager_unit *unit, uint64_t address) {
   pager_note(p, unit, address, OWNERS_WRITES, 0);
 }
 
-void pager_came_from_device(pager *p, pager_unit *unit) {
+void pager_came_from_device(pager *p, pager_unit *unit, uint64_t address) {
   FF_CHECK(is_shared(p, unit));
   pager_written(unit, PAGER_GPU);
+  pager_tier_old(p, unit, address);
   unit->populated = true;
+}
+
+bool pager_speaks_for(const pager *p, const pager_unit *unit, uint64_t address) {
+  if (!is_shared(p, unit)) return true;
+  owners_set holders = owners_of(p->config.owners, key_of(p, unit, address));
+  return holders ? (uint32_t)__builtin_ctz(holders) == p->config.device : !p->for_other;
 }
 
 uint64_t pager_from_device(pager *p, uint32_t device) {
@@ -87,6 +94,7 @@ static void map_again(pager *p, pager_unit *unit, uint64_t address, owners_set s
 static void written_by_other(pager *p, pager_unit *unit, uint64_t address) {
   if (unit->state != PAGER_RESIDENT || !unit->cpu_newest) return;
   pager_written(unit, PAGER_GPU);
+  pager_tier_old(p, unit, address);
   unit->cleaned = false;
   pager_remark(p, address);
 }
@@ -129,6 +137,11 @@ void pager_owners_changed(pager *p) {
                             events[i].bytes);
     if (is_shared(p, unit) && events[i].device != p->config.device) changed(p, unit, &events[i]);
   }
+  for (size_t i = 0; p->config.tiers && i < count; i++) {
+    const pager_unit *unit = pager_find(p, events[i].address);
+    if (is_shared(p, unit) && !pager_source(p, unit, events[i].address)) pager_tier_agree(p, unit, events[i].address);
+  }
+  p->met = true;
   for (size_t i = 0; ff_check_level >= 2 && i < count; i++) {
     const pager_unit *unit = pager_find(p, events[i].address);
     FF_ASSERT(!is_shared(p, unit) || unit->state != PAGER_RESIDENT ||

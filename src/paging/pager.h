@@ -379,6 +379,9 @@ typedef struct pager {
   uint64_t pins_due;                     /* the first deadline; UINT64_MAX: none */
   uint64_t throttled, pinned;            /* how often, so far */
   uint64_t from_devices[OWNERS_DEVICES]; /* what bring_in has brought from them, to be carried: pager_from_device */
+  uint64_t touched_at;                   /* by the host, the last time: ps */
+  bool for_other;                        /* what the host does now is an operation of another device of the program */
+  bool met;                              /* nothing has been done since the devices met */
   uint32_t free_flight, free_nack, free_waiter;
   uint32_t starved_first, starved_last; /* NACKs that found no room: everything is on its way */
   struct {
@@ -503,6 +506,9 @@ void pager_tier_flight(pager *pager, uint32_t flight, uint64_t address, uint64_t
 void pager_tier_old(pager *pager, const pager_unit *unit, uint64_t address);
 void pager_tier_check(pager *pager, const pager_unit *unit, uint64_t window);         /* place and copies agree */
 tier_place *pager_tier_place(pager *pager, const pager_unit *unit, uint64_t address); /* NULL: it has none */
+/* Several devices, after a meeting: a unit that kernels of two devices have taken at the same time gets its place, or
+ * gives it up, as the device has it that kept it. */
+void pager_tier_agree(pager *pager, const pager_unit *unit, uint64_t address);
 
 /* The GPU can read and write the CPU's copy over the link. */
 static inline bool pager_over_link(const pager_unit *unit) { return unit->state == PAGER_REMOTE || unit->departs; }
@@ -820,7 +826,10 @@ typedef struct pager_place { /* where a unit is that the GPU reaches where it is
 } pager_place;
 pager_place pager_remote_place(pager *pager, const pager_unit *unit, uint64_t address);
 /* It has come from another device, which has it no longer: the host's copy is old. */
-void pager_came_from_device(pager *pager, pager_unit *unit);
+void pager_came_from_device(pager *pager, pager_unit *unit, uint64_t address);
+/* What happens to the unit's copy outside GPU memory all devices see: this one tells the tiers of it. It is the first
+ * one of those that hold the unit; if none does, the one whose operation it is. */
+bool pager_speaks_for(const pager *pager, const pager_unit *unit, uint64_t address);
 /* After a meeting: what other devices have taken leaves, what they have copied may only be read. */
 void pager_owners_changed(pager *pager);
 /* Bytes that bring_in has brought from this device since the last call. */

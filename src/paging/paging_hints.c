@@ -235,6 +235,7 @@ static uint64_t host_waits(pager *p, const pager_unit *unit, uint64_t address, u
 pager_moves pager_host_touch(pager *p, uint64_t *address, uint64_t end, bool write, uint64_t now, uint64_t *until) {
   pager_moves moves = {0};
   *until = 0;
+  p->touched_at = now;
   if (p->config.manager->placement == MANAGER_PAGED) {
     pager_whole_pages_back(p, *address, end - *address, &moves);
     moves.faults = moves.units;

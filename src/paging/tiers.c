@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See tiers.h: a table of places by address, and a list of them for each tier by when they moved. */
+/* See tiers.h: a table of places by address, and a list of them for each tier by when they moved.
+ *
+ * Of shared tiers each step that changes them is kept until the next meeting, with what undoes it. Steps are taken back
+ * in reverse order, so that each finds its neighbours, and the first free place, as it left them. */
 #include "paging/tiers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/memory.h"
+
+typedef enum step_kind { STEP_MADE, STEP_FREED, STEP_LEFT, STEP_ENTERED } step_kind;
+
+typedef struct tier_step {
+  tier_place before; /* FREED, LEFT: the place */
+  uint32_t at;
+  step_kind kind;
+} tier_step;
 
 struct tiers {
   tier of[TIERS_MAX];
@@ -15,6 +27,14 @@ struct tiers {
   uint32_t *buckets;
   uint32_t bucket_count; /* a power of two */
   bool waiting;
+  /* shared ones: */
+  tier_log *log; /* NULL: they are not */
+  uint32_t device;
+  bool again; /* what was noted is done again, now that of the device `by` */
+  uint32_t by;
+  FF_VEC(tier_step) steps;                       /* since the last meeting */
+  uint64_t peaks[TIERS_MAX];                     /* at the last meeting */
+  tier_moved moved[TIER_LOG_DEVICES][TIERS_MAX]; /* between the last two, as all together have it */
 };
 
 tiers *tiers_create(const uint64_t *capacities, uint32_t count, uint32_t host) {
@@ -33,6 +53,7 @@ void tiers_free(tiers *t) {
   if (!t) return;
   free(t->places.items);
   free(t->buckets);
+  free(t->steps.items);
   free(t);
 }
 
@@ -41,6 +62,35 @@ uint32_t tiers_count(const tiers *t) { return t->count; }
 tier *tiers_of(tiers *t, uint32_t number) { return &t->of[number]; }
 bool tiers_waiting(const tiers *t) { return t->waiting; }
 void tiers_settled(tiers *t) { t->waiting = false; }
+
+/* ---- shared tiers: notes and steps ---- */
+
+void tiers_share(tiers *t, tier_log *log, uint32_t device) {
+  FF_ASSERT(!t->used_places && device < TIER_LOG_DEVICES);
+  t->log = log;
+  t->device = device;
+}
+
+static void note(tiers *t, tier_note_kind kind, uint64_t address, uint32_t bytes, uint64_t now) {
+  if (t->log)
+    tier_log_note(t->log, t->device,
+                  (tier_note){.address = address, .time = now, .bytes = bytes, .kind = (uint8_t)kind});
+}
+
+static void step(tiers *t, step_kind kind, uint32_t at) {
+  if (t->log && !t->again) FF_PUSH(&t->steps, ((tier_step){.before = t->places.items[at], .at = at, .kind = kind}));
+}
+
+static void moved(tiers *t, uint32_t number, uint64_t read, uint64_t written) {
+  t->waiting = true;
+  if (!t->log) return;
+  if (!t->again) {
+    tier_log_moved(t->log, t->device, number, (tier_moved){.read = read, .written = written});
+    return;
+  }
+  t->moved[t->by][number].read += read;
+  t->moved[t->by][number].written += written;
+}
 
 /* ---- places by address ---- */
 
@@ -84,17 +134,32 @@ static uint32_t make(tiers *t, uint64_t address, uint32_t bytes) {
   uint32_t *bucket = bucket_of(t, address);
   t->places.items[at] = (tier_place){.address = address, .bytes = bytes, .next = *bucket};
   *bucket = at;
+  step(t, STEP_MADE, at);
   return at;
+}
+
+static void forget(tiers *t, uint32_t at) {
+  uint32_t *link = bucket_of(t, t->places.items[at].address);
+  while (*link != at) link = &t->places.items[*link].next;
+  *link = t->places.items[at].next;
+  t->places.items[at] = (tier_place){.next = t->free_place};
+  t->free_place = at;
+  t->used_places--;
 }
 
 /* ---- a tier's places, by when they moved ---- */
 
-static void leave(tiers *t, uint32_t at) {
-  tier_place *place = &t->places.items[at];
+static void unlink_place(tiers *t, uint32_t at) {
+  const tier_place *place = &t->places.items[at];
   tier *from = &t->of[place->tier];
   *(place->newer ? &t->places.items[place->newer].older : &from->newest) = place->older;
   *(place->older ? &t->places.items[place->older].newer : &from->oldest) = place->newer;
   from->used -= place->bytes;
+}
+
+static void leave(tiers *t, uint32_t at) {
+  step(t, STEP_LEFT, at);
+  unlink_place(t, at);
 }
 
 /* The tier's next place below is made by those that moved longest ago; the last tier has no next one. */
@@ -107,7 +172,8 @@ static void enter(tiers *t, uint32_t number, uint32_t at) {
     leave(t, victim);
     to->down += gone;
     t->of[number + 1].written += gone;
-    t->waiting = true;
+    moved(t, number, gone, 0);
+    moved(t, number + 1, 0, gone);
     enter(t, number + 1, victim);
   }
   tier_place *place = &t->places.items[at];
@@ -118,6 +184,7 @@ static void enter(tiers *t, uint32_t number, uint32_t at) {
   to->newest = at;
   to->used += bytes;
   if (to->used > to->peak) to->peak = to->used;
+  step(t, STEP_ENTERED, at);
 }
 
 /* ---- what moves ---- */
@@ -132,33 +199,32 @@ static tier_place *put(tiers *t, uint32_t number, uint64_t address, uint32_t byt
   return &t->places.items[at];
 }
 
-tier_place *tiers_put(tiers *t, uint64_t address, uint32_t bytes) { return put(t, t->host, address, bytes); }
-
-tier_place *tiers_arrive(tiers *t, uint64_t address, uint32_t bytes) {
+static tier_place *arrive(tiers *t, uint64_t address, uint32_t bytes) {
   if (t->host) {
     t->of[0].written += bytes;
-    t->waiting = true;
+    moved(t, 0, 0, bytes);
   }
   return put(t, 0, address, bytes);
 }
 
-tier_place *tiers_raise(tiers *t, uint64_t address) {
+static tier_place *raise_place(tiers *t, uint64_t address) {
   uint32_t at = find(t, address);
   if (!at) return NULL;
   uint32_t from = t->places.items[at].tier, bytes = t->places.items[at].bytes;
   leave(t, at);
   if (from != t->host) {
     t->of[from].to_host += bytes;
-    t->waiting = true;
+    moved(t, from, bytes, 0);
+    moved(t, t->host, 0, bytes);
   }
   enter(t, t->host, at);
   return &t->places.items[at];
 }
 
-void tiers_read(tiers *t, uint64_t address, uint32_t bytes) {
+static void read_place(tiers *t, uint64_t address, uint32_t bytes) {
   uint32_t at = find(t, address);
   if (!at) {
-    tiers_put(t, address, bytes); /* what was never written has been the host's all along */
+    put(t, t->host, address, bytes); /* what was never written has been the host's all along */
     return;
   }
   uint32_t number = t->places.items[at].tier;
@@ -166,19 +232,116 @@ void tiers_read(tiers *t, uint64_t address, uint32_t bytes) {
   enter(t, number, at);
   if (number == t->host) return;
   t->of[number].to_gpu += bytes;
-  t->waiting = true;
+  moved(t, number, bytes, 0);
 }
 
-void tiers_drop(tiers *t, uint64_t address) {
-  uint32_t *link = bucket_of(t, address);
-  while (*link && t->places.items[*link].address != address) link = &t->places.items[*link].next;
-  uint32_t at = *link;
+static void drop(tiers *t, uint64_t address) {
+  uint32_t at = find(t, address);
   if (!at) return;
   leave(t, at);
-  *link = t->places.items[at].next;
-  t->places.items[at] = (tier_place){.next = t->free_place};
-  t->free_place = at;
-  t->used_places--;
+  step(t, STEP_FREED, at);
+  forget(t, at);
+}
+
+tier_place *tiers_put(tiers *t, uint64_t address, uint32_t bytes, uint64_t now) {
+  note(t, TIER_PUT, address, bytes, now);
+  return put(t, t->host, address, bytes);
+}
+
+tier_place *tiers_arrive(tiers *t, uint64_t address, uint32_t bytes, uint64_t now) {
+  note(t, TIER_ARRIVE, address, bytes, now);
+  return arrive(t, address, bytes);
+}
+
+tier_place *tiers_raise(tiers *t, uint64_t address, uint64_t now) {
+  note(t, TIER_RAISE, address, 0, now);
+  return raise_place(t, address);
+}
+
+void tiers_read(tiers *t, uint64_t address, uint32_t bytes, uint64_t now) {
+  note(t, TIER_READ, address, bytes, now);
+  read_place(t, address, bytes);
+}
+
+void tiers_drop(tiers *t, uint64_t address, uint64_t now) {
+  note(t, TIER_DROP, address, 0, now);
+  drop(t, address);
+}
+
+/* ---- shared tiers: meetings ---- */
+
+static void put_back(tiers *t, uint32_t at, const tier_place *before) {
+  tier_place *place = &t->places.items[at];
+  tier *of = &t->of[before->tier];
+  place->tier = before->tier;
+  place->newer = before->newer;
+  place->older = before->older;
+  *(place->newer ? &t->places.items[place->newer].older : &of->newest) = at;
+  *(place->older ? &t->places.items[place->older].newer : &of->oldest) = at;
+  of->used += place->bytes;
+}
+
+static void remember(tiers *t, uint32_t at, const tier_place *before) {
+  FF_ASSERT(t->free_place == at);
+  uint32_t *bucket = bucket_of(t, before->address);
+  t->free_place = t->places.items[at].next;
+  t->places.items[at] = *before;
+  t->places.items[at].next = *bucket;
+  *bucket = at;
+  t->used_places++;
+}
+
+static void take_back(tiers *t, const tier_step *s) {
+  switch (s->kind) {
+  case STEP_MADE: forget(t, s->at); break;
+  case STEP_FREED: remember(t, s->at, &s->before); break;
+  case STEP_LEFT: put_back(t, s->at, &s->before); break;
+  case STEP_ENTERED: unlink_place(t, s->at); break;
+  }
+}
+
+static void do_again(tiers *t, const tier_note *n) {
+  t->by = n->device;
+  switch ((tier_note_kind)n->kind) {
+  case TIER_ARRIVE: arrive(t, n->address, n->bytes); break;
+  case TIER_PUT: put(t, t->host, n->address, n->bytes); break;
+  case TIER_RAISE: raise_place(t, n->address); break;
+  case TIER_READ: read_place(t, n->address, n->bytes); break;
+  case TIER_DROP: drop(t, n->address); break;
+  }
+}
+
+/* Of all places, in the order of each tier. */
+static uint64_t digest(const tiers *t) {
+  uint64_t sum = 1;
+  for (uint32_t i = 0; i < t->count; i++)
+    for (uint32_t at = t->of[i].newest; at; at = t->places.items[at].older)
+      sum = (sum ^ (t->places.items[at].address + i)) * UINT64_C(0x9e3779b97f4a7c15);
+  return sum | 1;
+}
+
+void tiers_met(tiers *t) {
+  size_t count;
+  FF_ASSERT(t->log && !t->waiting);
+  const tier_note *notes = tier_log_notes(t->log, &count);
+  while (t->steps.count) take_back(t, &t->steps.items[--t->steps.count]);
+  for (uint32_t i = 0; i < t->count; i++) t->of[i].peak = t->peaks[i];
+  memset(t->moved, 0, sizeof t->moved);
+  t->again = true;
+  for (size_t i = 0; i < count; i++) do_again(t, &notes[i]);
+  t->again = t->waiting = false;
+  for (uint32_t i = 0; i < t->count; i++) {
+    t->of[i].to_gpu = t->of[i].to_host = t->of[i].written = t->of[i].down = 0;
+    t->peaks[i] = t->of[i].peak;
+  }
+  if (ff_check_level >= 2) tier_log_say_digest(t->log, t->device, digest(t));
+}
+
+static uint64_t beyond(uint64_t all, uint64_t own) { return all > own ? all - own : 0; }
+
+tier_moved tiers_owed(const tiers *t, uint32_t device, uint32_t number) {
+  tier_moved all = t->moved[device][number], own = tier_log_moved_by(t->log, device, number);
+  return (tier_moved){.read = beyond(all.read, own.read), .written = beyond(all.written, own.written)};
 }
 
 void tiers_check(const tiers *t) {

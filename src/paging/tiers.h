@@ -17,14 +17,19 @@
  * What the GPU takes (tiers_read) stays where it is until the GPU writes it.
  *
  *     used == the sum of its places' bytes, and used <= capacity, but for the last tier, which takes what is left
- *     over where units do not divide the tiers before it (tiers_check) */
+ *     over where units do not divide the tiers before it (tiers_check)
+ *
+ * Several devices of a program have one set of tiers (tiers_share). Each has all of it, as it was at the last meeting
+ * of the devices with what it has done itself since; where they meet, it takes that back, newest first, and does again
+ * what all have noted, in the log's order (tier_log.h). So all have the same behind it (asserted at the deep check
+ * level). */
 #ifndef FF_PAGING_TIERS_H
 #define FF_PAGING_TIERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TIERS_MAX = 5 }; /* the host's memory and the others */
+#include "paging/tier_log.h"
 
 typedef struct tier_place {
   uint64_t address; /* the unit's first byte */
@@ -49,23 +54,30 @@ typedef struct tiers tiers;
 tiers *tiers_create(const uint64_t *capacities, uint32_t count, uint32_t host);
 void tiers_free(tiers *t);                 /* NULL: nothing */
 void tiers_grow(tiers *t, uint64_t bytes); /* the host's memory becomes larger */
+/* They are those of several devices, of which this is one; before anything is in them. The log is borrowed. */
+void tiers_share(tiers *t, tier_log *log, uint32_t device);
+void tiers_met(tiers *t); /* after tier_log_merge; nothing may wait to be carried */
+/* Bytes of the tier that the device has moved, as all together have it, beyond what it has carried since the meeting
+ * before: another one's units were in the place that it counted on. */
+tier_moved tiers_owed(const tiers *t, uint32_t device, uint32_t number);
 uint32_t tiers_count(const tiers *t);
 tier *tiers_of(tiers *t, uint32_t number);
 /* The unit's place; NULL: it has none. Lives until the next call that changes places. */
 tier_place *tiers_find(tiers *t, uint64_t address);
-/* The unit's bytes have come from the GPU: it is in tier 0, and has moved last. Other units go down for it. */
-tier_place *tiers_arrive(tiers *t, uint64_t address, uint32_t bytes);
+/* `now`: ps, what orders the calls of shared tiers. The unit's bytes have come from the GPU: it is in tier 0, and has
+ * moved last. Other units go down for it. */
+tier_place *tiers_arrive(tiers *t, uint64_t address, uint32_t bytes, uint64_t now);
 /* The unit's bytes are in the host's memory, none of them read from where they were before; it has moved last. Other
  * units go down for it. */
-tier_place *tiers_put(tiers *t, uint64_t address, uint32_t bytes);
+tier_place *tiers_put(tiers *t, uint64_t address, uint32_t bytes, uint64_t now);
 /* The host wants the unit: it comes to the host's memory if it is in another tier, and has moved last. NULL: it has no
  * place. */
-tier_place *tiers_raise(tiers *t, uint64_t address);
+tier_place *tiers_raise(tiers *t, uint64_t address, uint64_t now);
 /* The unit's bytes go to the GPU from where they are, and stay there, too. */
-void tiers_read(tiers *t, uint64_t address, uint32_t bytes);
-void tiers_drop(tiers *t, uint64_t address); /* the place, if there is one, is free */
-bool tiers_waiting(const tiers *t);          /* there is something that the machine has not carried: */
-void tiers_settled(tiers *t);                /* it has, and has set the numbers to 0 */
-void tiers_check(const tiers *t);            /* the equations, by counting all places */
+void tiers_read(tiers *t, uint64_t address, uint32_t bytes, uint64_t now);
+void tiers_drop(tiers *t, uint64_t address, uint64_t now); /* the place, if there is one, is free */
+bool tiers_waiting(const tiers *t);                        /* there is something that the machine has not carried: */
+void tiers_settled(tiers *t);                              /* it has, and has set the numbers to 0 */
+void tiers_check(const tiers *t);                          /* the equations, by counting all places */
 
 #endif

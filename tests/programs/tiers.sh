@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tiers below the host's memory, from the command line: every manager that pages moves the same bytes to and from the GPU with them, the table and
-# JSON have them, a file gives the table again, and what cannot be is refused. $4: the folder of workloads.
+# JSON have them, a file gives the table again, several GPUs share them, and what cannot be is refused. $3: the folder of fixtures; $4: of workloads.
 source "$(dirname "$0")/common.sh"
 export FARFAULT_CHECK=2
 paged=uvm,hmm,segments,auto,demand,tbn,partial-multi
@@ -81,6 +81,50 @@ for name, run in runs('far.json').items():
     assert drive['peak_bytes'] <= third[name]['tiers'][1]['peak_bytes'], name
 END
 
+# ---- two GPUs: 4 MiB of managed memory that go from one to the other and back, with 2 MiB of room in each and in the host's memory; they share the tiers ----
+two="--machine l40s-4-nvme --gpu-memory 2M --host-memory 2M --memory demand,segments,auto"
+run "$farfault" run --devices 2 $two --json two.json --csv two.csv --record two.fft "$3/devices" pages
+expect_status 0
+expect_out good
+expect test "$(grep -c '^ *nvme \|  nvme ' out)" -eq 6
+expect python3 - <<'END'
+import csv, json
+runs = {run['memory']: run for run in json.load(open('two.json'))['runs']}
+rows = {row['memory']: row for row in csv.DictReader(open('two.csv'))}
+assert len(runs) == 6
+for name in 'demand', 'segments', 'auto':
+    pair = [runs[f'{name}@{device}'] for device in (0, 1)]
+    assert pair[0]['time_ps'] == pair[1]['time_ps'], name
+    for tier in 0, 1:
+        first, second = (run['tiers'][tier] for run in pair)
+        for key in 'name', 'capacity_bytes', 'peak_bytes': assert first[key] == second[key], (name, key)
+        for device, run in enumerate(pair):
+            assert rows[f'{name}@{device}'][f'tier{tier}_read_bytes'] == str(run['tiers'][tier]['read_bytes'])
+    host, drive = (pair[0]['tiers'][tier] for tier in (0, 1))
+    assert host['peak_bytes'] <= host['capacity_bytes'] == 2 << 20, name
+    # half of the array at least has been on the drive, and the GPU that came next has read it from there
+    assert drive['peak_bytes'] >= (2 << 20) - 65536, (name, drive)
+    assert all(run['tiers'][1]['read_bytes'] > 0 for run in pair), name
+    assert sum(run['tiers'][1]['written_bytes'] for run in pair) >= drive['peak_bytes'], name
+END
+for round in 1 2; do
+  run "$farfault" sim $two --json sim.json two.fft
+  expect_status 0
+  expect diff <(sed '/^ "host": {/,$d' two.json) <(sed '/^ "host": {/,$d' sim.json)
+done
+cat >two.yaml <<'END'
+title: a program of two GPUs above a drive
+trace: two.fft
+machine: l40s-4-nvme
+gpu-memory: 2M
+host-memory: [2M, 8M]
+memory: demand
+END
+run "$farfault" sweep two.yaml
+expect_status 0
+run "$farfault" results two.db --where "host_memory = '2M'"
+expect_out demand
+
 # ---- refused ----
 run "$farfault" sim va.fft --machine h100-pcie --memory uvm --host-memory 33%
 expect_err "has nothing below the host's memory for what does not fit: give it a tier (below_host)"
@@ -93,5 +137,3 @@ sed 's/13, 6.6, 80/13, 0, 80/' "$source/machines/h100-nvme.yaml" >broken.yaml
 run "$farfault" sim va.fft --machine ./broken.yaml --memory uvm
 expect_err "broken.yaml:$(grep -n below_host broken.yaml | cut -d: -f1):"
 expect_err "0 is out of range: 0.001 to 1000000 GB/s"
-run "$farfault" run --devices 2 --machine h100-nvme --memory uvm "$4/vectoradd" 1000
-expect_err "tiers below the host's memory are those of one program on one GPU: the simulations of several run ahead of each other"

@@ -138,10 +138,10 @@ static void check_memory(host *h) {
             ff_format_bytes(h->budget->given, given, sizeof given), h->budget->given);
 }
 
-/* Whatever is not in GPU memory must have a place. */
-static bool fits_below(host *h, host_memory more, const char *name) {
+/* Whatever is not in GPU memory must have a place, of all devices of the program. */
+static bool fits_below(host *h, uint64_t more, const char *name) {
   char wanted[32], there[32];
-  uint64_t all = h->budget->mapped_pages + more.pages;
+  uint64_t all = h->budget->mapped_pages + h->budget->elsewhere_pages + more;
   if (!h->tiers->places) return true;
   tier_store_grow(h->tiers, all);
   uint64_t capacity = tier_store_capacity(h->tiers);
@@ -157,7 +157,7 @@ static bool fits_below(host *h, host_memory more, const char *name) {
 
 bool host_take_memory(host *h, host_memory memory, const char *name) {
   grow_memory(h, memory);
-  if (!fits_below(h, memory, name)) return false;
+  if (!fits_below(h, memory.pages, name)) return false;
   if (!(h->budget->share > 0)) check_memory(h);
   if (h->failed) return false;
   if (h->manager->placement == MANAGER_PROGRAM && h->budget->mapped + memory.bytes > h->budget->bytes) {
@@ -178,6 +178,15 @@ bool host_take_memory(host *h, host_memory memory, const char *name) {
   if (h->budget->mapped_raw > h->observer->counters.footprint_bytes)
     h->observer->counters.footprint_bytes = h->budget->mapped_raw;
   return true;
+}
+
+void host_take_elsewhere(host *h, uint64_t address, uint64_t bytes, const char *name) {
+  uint64_t pages = page_bytes_of(address, bytes);
+  if (fits_below(h, pages, name)) h->budget->elsewhere_pages += pages;
+}
+
+void host_give_elsewhere(host *h, uint64_t address, uint64_t bytes) {
+  h->budget->elsewhere_pages -= page_bytes_of(address, bytes);
 }
 
 void host_give_memory(host *h, host_memory memory) {
@@ -216,6 +225,7 @@ static void release(host *h, const trace_op *op) {
   hints_released(h->hints, a.address);
   pager_unmap(h->pager, op->free.address);
   address_map_give(h->map, a.address, a.bytes);
+  if (a.device) host_give_elsewhere(h, a.address, a.bytes);
   if (!lives_on_gpu(a.kind)) return;
   host_give_memory(h, host_memory_for(h, a.address, a.bytes));
 }
@@ -287,7 +297,9 @@ static void touch(host *h, const trace_op *op) {
   h->touches_recorded = true;
   if (h->failed || !op->touch.bytes) return; /* of nothing: says only that touches are recorded */
   if (!manager_pages(h->manager)) host_wait_for_device(h);
+  h->transfers->for_other = h->op_device != h->device_index;
   wait_until(h, transfer_touch(h->transfers, op, h->clock));
+  h->transfers->for_other = false;
   hints_touched(h->hints, op);
 }
 
@@ -300,9 +312,6 @@ static void prefetch_hinted(host *h, const trace_op *launch) {
 }
 
 /* ---- several devices ---- */
-
-/* the stream of what streams of that device do with this one's memory */
-#define ELSEWHERE(device) (TRACE_STREAM_NUMBERS - 1 - (device))
 
 static ps copy_call(const host *h) { return h->manager->placement == MANAGER_PROGRAM ? h->t->link_copy : h->t->api; }
 
@@ -331,15 +340,17 @@ static void prefetch(host *h, const trace_op *op) {
  * made. */
 static void process_elsewhere(host *h, const trace_op *op) {
   trace_op own = *op;
-  own.stream = ELSEWHERE(h->op_device);
+  own.stream = STREAM_ELSEWHERE(h->op_device);
   stream_find(h->streams, own.stream)->non_blocking = true;
   enqueue(h, &own);
 }
 
 /* The memory there is another device's. */
-static void set_device(host *h, uint64_t address) {
-  uint32_t index = h->failed ? 0 : pager_allocation_at(h->pager, address);
-  if (index) h->pager->allocations.items[index].device = (uint8_t)(1 + h->op_device);
+static void set_device(host *h, const trace_op *op) {
+  uint32_t index = h->failed ? 0 : pager_allocation_at(h->pager, op->alloc.address);
+  if (!index) return;
+  h->pager->allocations.items[index].device = (uint8_t)(1 + h->op_device);
+  host_take_elsewhere(h, op->alloc.address, op->alloc.bytes, op->alloc.name);
 }
 
 /* Of the other devices a simulation has their memory, which its kernels reach over the link, what calls for them cost
@@ -350,7 +361,7 @@ static void process_foreign(host *h, const trace_op *op) {
   case TRACE_OP_ALLOC:
     if (op->alloc.memory == TRACE_MEMORY_DEVICE) remote.alloc.memory = TRACE_MEMORY_PINNED;
     allocate(h, &remote);
-    if (op->alloc.memory == TRACE_MEMORY_DEVICE) set_device(h, op->alloc.address);
+    if (op->alloc.memory == TRACE_MEMORY_DEVICE) set_device(h, op);
     break;
   case TRACE_OP_FREE: release(h, op); break;
   case TRACE_OP_LAUNCH:
@@ -407,16 +418,20 @@ static bool host_may_wait(const trace_op *op) {
   }
 }
 
-/* Meanwhile the others' questions can be answered. Behind it all know what the others have had of managed memory. */
+/* Meanwhile the others' questions can be answered. Behind it all know what the others have had of managed memory, and
+ * of the tiers below GPU memory. */
 static ps meet(host *h, const trace_op *op, bool waits, ps time) {
   peer_tell(h->peer_link, waits);
+  tier_tell(h->tiers, waits, h->clock);
   answers_unlock(h->answers);
   trace_reader_waits(h->reader, true);
   time = peers_meet(h->peers, h->device_index, op->sequence, time);
   trace_reader_waits(h->reader, false);
   answers_lock(h->answers);
+  tier_meet(h->tiers);
   pager_owners_changed(h->pager);
-  return time + peer_charge(h->peer_link, waits);
+  ps ports = peer_charge(h->peer_link, waits), drives = tier_charge(h->tiers, waits, waits ? time : h->clock);
+  return time + (ports > drives ? ports : drives);
 }
 
 /* A launch may use managed memory that kernels before it have had on other devices. */
@@ -503,6 +518,7 @@ void host_process(host *h, const trace_op *op) {
   h->paid = trace_is_paid(op->stream);
   h->op_device = trace_device(op->stream);
   bool foreign = h->op_device != h->device_index && op->kind != TRACE_OP_END;
+  h->pager->met = false;
   if (op->stream >= TRACE_STREAM_NUMBERS) {
     own = *op;
     own.stream = trace_stream_number(op->stream);

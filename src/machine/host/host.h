@@ -17,6 +17,7 @@ typedef struct memory_budget {
   double share;                              /* of the most that was mapped at one time so far; 0: `bytes` is fixed */
   bool left_out;                             /* it was given less than the least: what was counted is no result */
   uint64_t mapped, mapped_pages, mapped_raw; /* device and managed memory, as host_memory has them */
+  uint64_t elsewhere_pages;                  /* of other devices of the program: bytes that may be in its tiers, too */
 } memory_budget;
 
 typedef struct host {
@@ -72,6 +73,9 @@ host_memory host_memory_for(const host *h, uint64_t address, uint64_t bytes);
 /* For `name`; false: there is none, and the simulation has failed. */
 bool host_take_memory(host *h, host_memory memory, const char *name);
 void host_give_memory(host *h, host_memory memory);
+/* The same for memory of another device of the program: it takes no GPU memory here. */
+void host_take_elsewhere(host *h, uint64_t address, uint64_t bytes, const char *name);
+void host_give_elsewhere(host *h, uint64_t address, uint64_t bytes);
 
 /* The simulation fails, with a message for its results; further operations are passed over. */
 void host_fail(host *h, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -22,8 +22,10 @@
 #include "machine/host/host.h"
 #include "machine/host/link.h"
 #include "machine/host/peer_link.h"
+#include "machine/host/streams.h"
 #include "machine/host/tier_store.h"
 #include "machine/stacks/learn.h"
+#include "trace/origin.h"
 
 typedef pager_moves (*range_function)(pager *p, uint64_t address, uint64_t bytes);
 
@@ -331,7 +333,9 @@ static ps set_begin(transfers *x, const trace_op *op, ps time) {
 static ps prefetch_begin(transfers *x, const trace_op *op, ps time) {
   bool in = op->hint.device >= 0;
   if (!manager_pages(x->manager)) return time;
+  x->pager->for_other = op->stream > STREAM_ELSEWHERE(TRACE_DEVICES_MAX);
   pager_moves moves = (in ? pager_prefetch_in : pager_prefetch_out)(x->pager, op->hint.address, op->hint.bytes);
+  x->pager->for_other = false;
   ps begin = in ? tier_to_gpu(x->tiers, moves.bytes, time, time) : time;
   ps end = moves.bytes ? link_copy(x->link, HISTORY_CAUSE_HINT, in, moves.bytes, false, begin) : begin;
   return in ? carry_from_devices(x, HISTORY_CAUSE_HINT, time, end) : tier_to_host(x->tiers, time, end);
@@ -404,7 +408,9 @@ static ps paged_touch(transfers *x, const trace_op *op, ps time) {
     if (x->pager->config.ranges) time = whole_pages_land(x, at, end - at, time);
     if (x->pager->pins_due <= time) pager_unpin(x->pager, time);
     const uint64_t first = at;
+    x->pager->for_other = x->for_other;
     pager_moves moves = pager_host_touch(x->pager, &at, end, op->touch.write, time, &until);
+    x->pager->for_other = false;
     uint64_t pieces = (moves.faulted + x->spec->fault_page_bytes - 1) / x->spec->fault_page_bytes;
     uint64_t faults = moves.faults < pieces || pager_host_prefetches(x->pager) ? moves.faults : pieces;
     x->observer->counters.host_first_touches += moves.first_touches;

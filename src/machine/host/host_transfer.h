@@ -20,6 +20,7 @@ typedef struct transfers {
   struct event_loop *loop; /* of a device that goes on while the host waits for pages */
   const struct memory_budget *budget;
   /* its own state */
+  bool for_other; /* the host's touch is an operation of another device */
   /* bytes from the GPU, to it, of copies over the link with both ends elsewhere: another device counts them */
   uint64_t foreign[2];
 } transfers;

@@ -14,7 +14,8 @@ struct sim_peers {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   uint32_t first, count;
-  owners *owners;  /* of managed pages, under this manager */
+  owners *owners; /* of managed pages, under this manager */
+  tier_log *tiers;
   uint64_t merged; /* meetings whose notes are in it */
   struct {
     uint64_t meetings, said[2], operation[2];
@@ -28,6 +29,7 @@ sim_peers *sim_peers_create(uint32_t first, uint32_t count) {
   peers->first = first;
   peers->count = count;
   peers->owners = owners_create();
+  peers->tiers = tier_log_create();
   pthread_mutex_init(&peers->lock, NULL);
   pthread_cond_init(&peers->changed, NULL);
   return peers;
@@ -38,6 +40,7 @@ void sim_peers_free(sim_peers *peers) {
   pthread_cond_destroy(&peers->changed);
   pthread_mutex_destroy(&peers->lock);
   owners_free(peers->owners);
+  tier_log_free(peers->tiers);
   free(peers);
 }
 
@@ -57,6 +60,7 @@ uint64_t peers_meet(sim_peers *peers, uint32_t device, uint64_t operation, uint6
   /* the first that goes on: all others wait here still */
   if (peers->merged == number) {
     owners_merge(peers->owners);
+    tier_log_merge(peers->tiers);
     peers->merged++;
   }
   pthread_mutex_unlock(&peers->lock);
@@ -64,6 +68,7 @@ uint64_t peers_meet(sim_peers *peers, uint32_t device, uint64_t operation, uint6
 }
 
 owners *peers_owners(sim_peers *peers) { return peers->owners; }
+tier_log *peers_tiers(sim_peers *peers) { return peers->tiers; }
 
 void peers_leave(sim_peers *peers, uint32_t device) {
   pthread_mutex_lock(&peers->lock);

@@ -12,11 +12,13 @@
 
 #include "machine/sim.h"
 #include "paging/owners.h"
+#include "paging/tier_log.h"
 
 /* Says `time` for the operation where all are, and returns the latest that was said. Called without locks. */
 uint64_t peers_meet(sim_peers *peers, uint32_t device, uint64_t operation, uint64_t time);
 /* Who holds which managed page: what each has noted before a meeting all know behind it. */
 owners *peers_owners(sim_peers *peers);
+tier_log *peers_tiers(sim_peers *peers);             /* and what each has done with the tiers that they share */
 void peers_leave(sim_peers *peers, uint32_t device); /* no longer comes; the others do not wait for it */
 
 #endif

@@ -7,6 +7,9 @@
 #include "machine/events.h"
 #include "machine/sm/sm.h"
 
+/* The stream of what streams of that device do with this one's memory. */
+#define STREAM_ELSEWHERE(device) (TRACE_STREAM_NUMBERS - 1 - (device))
+
 typedef struct node { /* an operation in a stream */
   trace_op op;
   uint32_t index;

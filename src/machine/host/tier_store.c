@@ -85,12 +85,25 @@ static void latest(ps *time, uint32_t *tier, ps other, uint32_t number) {
   *tier = number;
 }
 
+static ps service_of(const tier_drive *d, tier_way way, uint64_t whole) {
+  return (ps)llround((way == TIER_WRITES ? d->write_per_byte : d->read_per_byte) * (double)whole);
+}
+
+static void add_load(tier_load *load, ps begin, ps service) {
+  if (!load->service) load->first = begin;
+  load->service += service;
+  load->last = begin + service;
+}
+
 /* Returns when it has all been read or written. */
 static ps take(tier_drive *d, sim_tier *counted, bool write, uint64_t bytes, ps ask, ps at) {
   uint64_t whole = whole_units(bytes, d->unit);
-  ps service = (ps)llround((write ? d->write_per_byte : d->read_per_byte) * (double)whole);
+  ps service = service_of(d, write ? TIER_WRITES : TIER_READS, whole);
+  server *side = write ? &d->write : &d->read;
   *(write ? &counted->written_bytes : &counted->read_bytes) += whole;
-  return server_take(write ? &d->write : &d->read, ask, at, service) + service + d->latency;
+  ps begin = server_take(side, ask, at, service);
+  add_load(&d->load[write ? TIER_WRITES : TIER_READS], side->free - service, service);
+  return begin + service + d->latency;
 }
 
 static ps drive_take(tier_store *s, uint32_t number, bool write, uint64_t bytes, ps ask, ps at) {
@@ -187,6 +200,69 @@ ps tier_file_write(tier_store *s, uint64_t bytes, ps from, ps end) {
   if (!s->files) s->of_files.written_bytes += bytes;
   if (!s->files || !bytes) return end;
   return held_up(&s->of_files, end, take(s->files, &s->of_files, true, bytes, from, from));
+}
+
+/* ---- several devices ---- */
+
+void tier_tell(tier_store *s, bool waits, ps now) {
+  if (!s->log) return;
+  if (s->places) settle(s, now);
+  for (uint32_t i = 0; waits && i < TIERS_MAX; i++)
+    for (uint32_t way = 0; way < TIER_WAYS; way++) {
+      tier_load *load = &s->drives[i].load[way];
+      tier_log_say(s->log, s->device, i, (tier_way)way, *load);
+      *load = (tier_load){0};
+    }
+}
+
+void tier_meet(tier_store *s) {
+  if (s->log && s->places) tiers_met(s->places);
+}
+
+/* What the device has to move of the tier beyond what it has carried; its own it carries now. */
+static void charge_owed(tier_store *s, uint32_t device, uint32_t number, ps now) {
+  tier_drive *d = &s->drives[number];
+  sim_tier *counted = device == s->device ? &s->counted.of[number] : NULL;
+  tier_moved owed = tiers_owed(s->places, device, number);
+  bool drive = number != s->host;
+  uint64_t bytes[TIER_WAYS] = {owed.read, owed.written};
+  for (uint32_t way = 0; way < TIER_WAYS; way++) {
+    uint64_t whole = drive ? whole_units(bytes[way], d->unit) : bytes[way];
+    if (counted) *(way == TIER_WRITES ? &counted->written_bytes : &counted->read_bytes) += whole;
+    if (!whole || !drive) continue;
+    ps service = service_of(d, (tier_way)way, whole);
+    s->owed[number][way] += service;
+    if (counted) server_take(way == TIER_WRITES ? &d->write : &d->read, now, now, service);
+  }
+}
+
+/* How much longer the drive takes than the devices had it for. Where nobody waited for it, its latency comes, too. */
+static ps excess(tier_store *s, uint32_t number, tier_way way) {
+  tier_load sum = {.service = s->owed[number][way], .first = UINT64_MAX};
+  for (uint32_t d = 0; d < TIER_LOG_DEVICES; d++) {
+    tier_load load = tier_log_load(s->log, d, number, way);
+    if (!load.service) continue;
+    sum.service += load.service;
+    if (load.first < sum.first) sum.first = load.first;
+    if (load.last > sum.last) sum.last = load.last;
+  }
+  s->owed[number][way] = 0;
+  if (!sum.last) return sum.service ? sum.service + s->drives[number].latency : 0;
+  return sum.service > sum.last - sum.first ? sum.service - (sum.last - sum.first) : 0;
+}
+
+ps tier_charge(tier_store *s, bool waits, ps now) {
+  ps longest = 0;
+  if (!s->log) return 0;
+  if (s->places) settle(s, now); /* what pager_tier_agree has moved */
+  for (uint32_t i = 0; i < s->counted.count && s->places; i++)
+    for (uint32_t d = 0; d < TIER_LOG_DEVICES; d++) charge_owed(s, d, i, now);
+  for (uint32_t i = 0; waits && i < TIERS_MAX; i++)
+    for (uint32_t way = 0; way < TIER_WAYS; way++) {
+      ps longer = excess(s, i, (tier_way)way);
+      if (longer > longest) longest = longer;
+    }
+  return longest;
 }
 
 void tier_store_result(const tier_store *s, sim_tiers *out) {

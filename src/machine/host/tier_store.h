@@ -14,6 +14,7 @@ typedef struct tier_drive { /* one tier that is not the host's memory */
   ps latency;
   uint64_t unit;
   bool mapped;
+  tier_load load[TIER_WAYS]; /* several devices: since the last meeting at which the host waited */
 } tier_drive;
 
 typedef struct tier_store {
@@ -21,6 +22,9 @@ typedef struct tier_store {
   uint32_t host; /* which of them is the host's memory */
   double share;  /* of the most that was allocated so far, for the host's memory; 0: it has its size */
   const struct link_port *link;
+  /* what the devices of a program do with tiers that they share, of which this is one; NULL: it is alone */
+  tier_log *log;
+  uint32_t device;
   /* its own state */
   tier_drive drives[TIERS_MAX]; /* [host] is not used: it is as fast as the link */
   sim_tiers counted;
@@ -34,6 +38,7 @@ typedef struct tier_store {
   /* when what the host waits for is there and has room, and the tier that was last */
   ps host_ready;
   uint32_t host_tier;
+  ps owed[TIERS_MAX][TIER_WAYS]; /* of all devices, that the host has still to wait for */
 } tier_store;
 
 /* host_memory: bytes; 0: the machine's. share: of what is allocated, instead; 0: none. FF_INVALID: the machine has no
@@ -63,6 +68,17 @@ ps tier_file_read(tier_store *s, uint64_t bytes, ps from, ps *read);
 /* A copy from the GPU to a file, from `from` to `end`: returns when the drive, which takes it from the moment on at
  * which the copy begins, has written it, too. */
 ps tier_file_write(tier_store *s, uint64_t bytes, ps from, ps end);
+
+/* Several devices of a program. Each has the drives as if alone; where the host waits, it waits longer by what all of
+ * them together took more than that, and for what moved as the devices were in each other's way (tiers_owed), which is
+ * carried there, by the device that owes it.
+ *
+ * Before a meeting; after it, what the tiers hold; and after that what is charged: tier_charge returns how much longer
+ * the host waits, which is the same for all devices. */
+void tier_tell(tier_store *s, bool waits, ps now);
+void tier_meet(tier_store *s);
+ps tier_charge(tier_store *s, bool waits, ps now);
+
 void tier_store_result(const tier_store *s, sim_tiers *out);
 
 #endif

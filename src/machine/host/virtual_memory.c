@@ -133,6 +133,7 @@ static void map_foreign(mappings *v, const trace_op *op, owners_set team) {
   if (!index) return;
   if (team) v->pager->allocations.items[index].team = team;
   else v->pager->allocations.items[index].device = (uint8_t)(1 + v->host->op_device);
+  if (!team) host_take_elsewhere(v->host, op->map.address, op->map.bytes, "(mapped memory)");
 }
 
 static owners_set team_of(const mappings *v, uint32_t id) {
@@ -216,7 +217,9 @@ static void unmap_foreign(mappings *v, const trace_op *op) {
   for (size_t at = pager_first_behind(p, op->map.address); at < p->by_address.count;) {
     const pager_allocation *a = &p->allocations.items[p->by_address.items[at]];
     if (a->address - op->map.address >= op->map.bytes) break;
-    if (a->kind == TRACE_MEMORY_PINNED && reserved_find(v, a->address)) pager_unmap(v->pager, a->address);
+    bool foreign = a->kind == TRACE_MEMORY_PINNED && reserved_find(v, a->address);
+    if (foreign && a->device) host_give_elsewhere(v->host, a->address, a->bytes);
+    if (foreign) pager_unmap(v->pager, a->address);
     else at++;
   }
 }

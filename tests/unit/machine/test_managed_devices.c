@@ -1,68 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory that several devices of one program use: pages move from one GPU's memory to the other's, each once,
  * on both links. The link carries 4 KiB in 256 ns, a far-fault takes 20 us, and the host's calls take nothing. */
-#include "rig.h"
-
-#include <pthread.h>
-
-#include "trace/origin.h"
+#include "devices.h"
 #include "unit/share.h"
 
 #define ARRAY_BYTES (UINT64_C(4) << 20)
 #define LINES_PER_BLOCK 64u
-
-typedef struct devices {
-  rig r;
-  uint32_t count;
-  sim_peers *peers;
-  sim *sims[TRACE_DEVICES_MAX];
-  sim_result results[TRACE_DEVICES_MAX];
-} devices;
-
-static uint32_t on(uint32_t device) { return trace_origin(0, device, false); }
-
-static void begin(devices *d, const char *manager, uint32_t count, uint64_t gpu_memory) {
-  ff_error error = {0};
-  *d = (devices){.count = count, .peers = sim_peers_create(0, count)};
-  rig_open(&d->r, manager);
-  d->r.program = trace_program_create(0);
-  for (uint32_t i = 0; i < count; i++) {
-    sim_options options = {.device_index = i,
-                           .peers = d->peers,
-                           .spec = &d->r.spec,
-                           .manager = manager,
-                           .gpu_memory = gpu_memory,
-                           .history = true};
-    if (sim_create(d->r.program, &options, &d->sims[i], &error)) fail_msg("%s", error.message);
-  }
-}
-
-static void *run(void *of) {
-  sim_run(of);
-  return NULL;
-}
-
-static void finish(devices *d) {
-  pthread_t threads[TRACE_DEVICES_MAX];
-  rig_op(&d->r, (trace_op){.kind = TRACE_OP_END});
-  for (uint32_t i = 0; i < d->count; i++) assert_int_equal(pthread_create(&threads[i], NULL, run, d->sims[i]), 0);
-  for (uint32_t i = 0; i < d->count; i++) pthread_join(threads[i], NULL);
-  for (uint32_t i = 0; i < d->count; i++) {
-    sim_snapshot(d->sims[i], &d->results[i]);
-    assert_string_equal(d->results[i].error, "");
-  }
-}
-
-static void end(devices *d) {
-  for (uint32_t i = 0; i < d->count; i++) {
-    sim_result_free(&d->results[i]);
-    sim_free(d->sims[i]);
-  }
-  sim_peers_free(d->peers);
-  trace_program_free(d->r.program);
-}
-
-static const sim_counters *of(const devices *d, uint32_t device) { return &d->results[device].counters; }
 
 /* ---- what the program does ---- */
 

@@ -75,9 +75,9 @@ static void refused(const char *from, const char *to, const char *place, const c
 }
 
 static void the_bundled_machines_load(void **state) {
-  static const char *const expected[] = {"a100", "a40",       "gh200",     "gm200",   "gp100",   "gtx480",
-                                         "h100", "h100-nvme", "h100-pcie", "h200",    "l40",     "l40s",
-                                         "p100", "rtx2080ti", "rtx3090",   "rtx4090", "rtx5090", "v100"};
+  static const char *const expected[] = {"a100",      "a40",       "gh200",   "gm200",   "gp100", "gtx480",      "h100",
+                                         "h100-nvme", "h100-pcie", "h200",    "l40",     "l40s",  "l40s-4-nvme", "p100",
+                                         "rtx2080ti", "rtx3090",   "rtx4090", "rtx5090", "v100"};
   char **names = machine_spec_list();
   size_t found = 0;
   for (char **name = names; *name; name++) {

@@ -415,39 +415,135 @@ static void naive_enter(naive *n, uint32_t tier, uint32_t unit) {
   n->units[tier][n->counts[tier]++] = unit;
 }
 
+typedef struct operation {
+  uint32_t unit, what; /* what: of eight */
+  uint64_t time;
+} operation;
+
+static operation random_operation(uint32_t *random, uint64_t time) {
+  *random = *random * 1664525 + 1013904223;
+  return (operation){.unit = (*random >> 8 & 0xffff) % UNITS, .what = *random >> 24 & 7, .time = time};
+}
+
+static void naive_do(naive *n, uint32_t host, const operation *o) {
+  uint32_t at = 0;
+  bool there = naive_take(n, o->unit, &at);
+  if (o->what < 2) naive_enter(n, 0, o->unit);
+  else if (o->what < 3 || (o->what < 5 && there)) naive_enter(n, host, o->unit);
+  else if (o->what >= 5 && o->what < 7) naive_enter(n, there ? at : host, o->unit);
+}
+
+static void tiers_do(tiers *t, const operation *o) {
+  uint64_t address = RIG_BASE + o->unit * PAGE;
+  bool there = tiers_find(t, address) != NULL;
+  if (o->what < 2) tiers_arrive(t, address, PAGE, o->time);
+  else if (o->what < 3) tiers_put(t, address, PAGE, o->time);
+  else if (o->what < 5) assert_true((tiers_raise(t, address, o->time) != NULL) == there);
+  else if (o->what < 7) tiers_read(t, address, PAGE, o->time);
+  else tiers_drop(t, address, o->time);
+  tiers_check(t);
+}
+
+/* The order within a tier is seen in what goes down next. */
+static void same(tiers *t, const naive *n) {
+  for (uint32_t tier = 0; tier < TIERS; tier++) {
+    assert_int_equal(tiers_of(t, tier)->used, n->counts[tier] * PAGE);
+    for (uint32_t i = 0; i < n->counts[tier]; i++)
+      assert_int_equal(tiers_find(t, RIG_BASE + n->units[tier][i] * PAGE)->tier, tier);
+  }
+}
+
+static const uint64_t capacities[] = {4 * PAGE, 4 * PAGE, UNITS *PAGE};
+
 static void test_places_as_a_naive_model_has_them(void **state) {
-  static const uint64_t capacities[] = {4 * PAGE, 4 * PAGE, UNITS * PAGE};
   for (uint32_t host = 0; host < TIERS; host++) {
     tiers *t = tiers_create(capacities, TIERS, host);
     naive n = {0};
     uint32_t random = 1 + host;
-    for (int step = 0; step < 4000; step++) {
-      random = random * 1664525 + 1013904223;
-      uint32_t unit = random >> 8 & 0xffff, at = 0, what = random >> 24 & 7;
-      unit %= UNITS;
-      uint64_t address = RIG_BASE + unit * PAGE;
-      bool there = naive_take(&n, unit, &at);
-      if (what < 2) {
-        tiers_arrive(t, address, PAGE);
-        naive_enter(&n, 0, unit);
-      } else if (what < 3) {
-        tiers_put(t, address, PAGE);
-        naive_enter(&n, host, unit);
-      } else if (what < 5) {
-        assert_true((tiers_raise(t, address) != NULL) == there);
-        if (there) naive_enter(&n, host, unit);
-      } else if (what < 7) {
-        tiers_read(t, address, PAGE);
-        naive_enter(&n, there ? at : host, unit);
-      } else tiers_drop(t, address);
-      tiers_check(t);
-      for (uint32_t tier = 0; tier < TIERS; tier++) {
-        assert_int_equal(tiers_of(t, tier)->used, n.counts[tier] * PAGE);
-        for (uint32_t i = 0; i < n.counts[tier]; i++)
-          assert_int_equal(tiers_find(t, RIG_BASE + n.units[tier][i] * PAGE)->tier, tier);
-      }
+    for (int i = 0; i < 4000; i++) {
+      operation o = random_operation(&random, 0);
+      naive_do(&n, host, &o);
+      tiers_do(t, &o);
+      same(t, &n);
     }
     tiers_free(t);
+  }
+}
+
+/* ---- places that several devices share ---- */
+
+enum { SHARERS = 3, AT_MOST = 24 };
+
+/* What each tier was read and written between two meetings, were all operations done one by one. */
+static void carried(tiers *t, tier_moved *sum) {
+  for (uint32_t tier = 0; tier < TIERS; tier++) {
+    struct tier *of = tiers_of(t, tier);
+    sum[tier].read += of->to_gpu + of->to_host + of->down;
+    sum[tier].written += of->written;
+    of->to_gpu = of->to_host = of->written = of->down = 0;
+  }
+  tiers_settled(t);
+}
+
+/* Each device has what was at the last meeting with its own operations since; behind a meeting all have what all
+ * operations make in order of time. A device owes what that order has it move beyond what it has moved. */
+static void test_shared_places_as_a_naive_model_has_them(void **state) {
+  for (uint32_t host = 0; host < TIERS; host++) {
+    tier_log *log = tier_log_create();
+    tiers *t[SHARERS], *alone = tiers_create(capacities, TIERS, host); /* all operations, one by one */
+    for (uint32_t d = 0; d < SHARERS; d++) tiers_share(t[d] = tiers_create(capacities, TIERS, host), log, d);
+    naive met = {0};
+    uint32_t random = 7 + host;
+    uint64_t owed = 0;
+    for (int meeting = 0; meeting < 400; meeting++) {
+      operation all[SHARERS][AT_MOST];
+      uint32_t counts[SHARERS], next[SHARERS] = {0};
+      tier_moved own[SHARERS][TIERS] = {0}, whole[SHARERS][TIERS] = {0};
+      for (uint32_t d = 0; d < SHARERS; d++) {
+        naive n = met;
+        uint64_t time = 0;
+        random = random * 1664525 + 1013904223;
+        counts[d] = (random >> 16) % AT_MOST;
+        for (uint32_t i = 0; i < counts[d]; i++) {
+          all[d][i] = random_operation(&random, time);
+          time += random >> 16 & 3;
+          naive_do(&n, host, &all[d][i]);
+          tiers_do(t[d], &all[d][i]);
+          same(t[d], &n);
+          carried(t[d], own[d]);
+        }
+      }
+      for (;;) {
+        uint32_t best = SHARERS;
+        for (uint32_t d = 0; d < SHARERS; d++)
+          if (next[d] < counts[d] && (best == SHARERS || all[d][next[d]].time < all[best][next[best]].time)) best = d;
+        if (best == SHARERS) break;
+        const operation *o = &all[best][next[best]++];
+        naive_do(&met, host, o);
+        tiers_do(alone, o);
+        carried(alone, whole[best]);
+      }
+      tier_log_merge(log);
+      for (uint32_t d = 0; d < SHARERS; d++) {
+        tiers_met(t[d]);
+        tiers_check(t[d]);
+        same(t[d], &met);
+        for (uint32_t of = 0; of < SHARERS; of++)
+          for (uint32_t tier = 0; tier < TIERS; tier++) {
+            assert_int_equal(tiers_of(t[d], tier)->peak, tiers_of(alone, tier)->peak);
+            if (tier == host) continue;
+            const tier_moved *w = &whole[of][tier], *o = &own[of][tier];
+            tier_moved owes = tiers_owed(t[d], of, tier);
+            assert_int_equal(owes.read, w->read > o->read ? w->read - o->read : 0);
+            assert_int_equal(owes.written, w->written > o->written ? w->written - o->written : 0);
+            owed += owes.read + owes.written;
+          }
+      }
+    }
+    assert_true(owed > 0);
+    for (uint32_t d = 0; d < SHARERS; d++) tiers_free(t[d]);
+    tiers_free(alone);
+    tier_log_free(log);
   }
 }
 
@@ -501,6 +597,7 @@ int main(void) {
       cmocka_unit_test(test_from_far_memory_to_the_host_to_the_drive),
       cmocka_unit_test(test_far_faults_read_far_memory),
       cmocka_unit_test(test_places_as_a_naive_model_has_them),
+      cmocka_unit_test(test_shared_places_as_a_naive_model_has_them),
       cmocka_unit_test(test_files_take_the_drives_time),
       cmocka_unit_test(test_memory_that_no_tier_holds),
       cmocka_unit_test(test_nothing_changes_where_all_fits),
