@@ -16,6 +16,7 @@
 #include "exec/launch/fault.h"
 #include "exec/launch/print_order.h"
 #include "exec/launch/reserved_shared.h"
+#include "exec/memory/tensor_memory.h"
 
 #define BUSY_TURNS 64u                 /* turns of computing after which a block counts as waiting */
 #define COUNT_STEP (UINT64_C(1) << 16) /* warp instructions that a block may be ahead of the launch's total */
@@ -130,6 +131,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->at = block->idle_turns = block->busy_turns = 0;
   block->barriers_waiting = 0;
   block->pulled = false;
+  if (block->tensor) block->tensor->used = false;
   block->barrier_count = block->counted = 0;
   block->print.length = 0;
   memset(block->barriers, 0, sizeof block->barriers);
@@ -325,6 +327,7 @@ void core_block_destroy(core_block *block) {
   free(block->local);
   free(block->warps);
   free(block->own_ranges);
+  free(block->tensor);
   free(block->print.chars);
   free(block);
 }

@@ -19,6 +19,7 @@ from . import (
     forms_multimem,
     forms_random,
     forms_space,
+    forms_tcgen05,
     forms_tensor,
     forms_warp,
     forms_wgmma,
@@ -42,6 +43,7 @@ GROUPS = {
     "wgmma": forms_wgmma,
     "tensor": forms_tensor,
     "multimem": forms_multimem,
+    "tcgen05": forms_tcgen05,
 }
 
 TOGETHER = {
@@ -75,6 +77,7 @@ TOGETHER = {
         "registers": "mov",
         "remote": "mbarrier st",
     },
+    "tcgen05": {name: name for name in ("alloc", "ld", "st", "commit", "fault")},
 }
 SPACES = ("global", "shared", "local", "const", "param")
 INTEGERS = {f"{sign}{bits}" for sign in "usb" for bits in (8, 16, 32, 64)}
