@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "exec/decode/decode.h"
-#include "exec/instructions/tcgen05.h"
+#include "exec/instructions/tcgen05_mma.h"
 
 /* ---- what the instructions have in common ---- */
 
@@ -145,6 +145,66 @@ static bool decode_commit(decoder *d) {
   return emit(d, core_tensor_commit, c);
 }
 
+/* ---- mma ---- */
+
+static bool set_kind(decoder *d, uint8_t *kind) {
+  static const ptx_mod kinds[] = {[TCGEN05_F16] = PTX_MOD_KIND__F16,
+                                  [TCGEN05_TF32] = PTX_MOD_KIND__TF32,
+                                  [TCGEN05_F8F6F4] = PTX_MOD_KIND__F8F6F4,
+                                  [TCGEN05_I8] = PTX_MOD_KIND__I8};
+  for (uint8_t n = 0; n < sizeof kinds / sizeof *kinds; n++)
+    if (ptx_has(d->instr, kinds[n])) {
+      *kind = n;
+      return true;
+    }
+  return decode_fail(d, "tcgen05.mma of this kind");
+}
+
+/* {disable-output-lane}, enable-input-d, scale-input-d: the first and the last may be left out. */
+static bool set_output(decoder *d, exec_tensor_mma *m, uint32_t next) {
+  const ptx_instr *instr = d->instr;
+  const ptx_operand *operand = &instr->operands[next];
+  if (operand->kind == PTX_OPERAND_VECTOR) {
+    m->masks = true;
+    if (operand->element_count != 4 || next + 1 >= instr->operand_count)
+      return decode_fail(d, "%u masks of lanes", operand->element_count);
+    for (uint32_t n = 0; n < 4; n++)
+      if (!decode_source(d, &operand->elements[n], PTX_B32, &m->mask[n])) return false;
+    operand = &instr->operands[++next];
+  }
+  m->keeps_negated = operand->negated;
+  if (!decode_source(d, operand, PTX_PRED, &m->keeps)) return false;
+  if (++next == instr->operand_count) return true;
+  operand = &instr->operands[next];
+  if (operand->kind != PTX_OPERAND_INT || operand->bits > 15 || next + 1 != instr->operand_count ||
+      (m->kind != TCGEN05_F16 && m->kind != TCGEN05_TF32))
+    return decode_fail(d, "this scale-input-d");
+  m->scale = (uint8_t)operand->bits;
+  return true;
+}
+
+static bool decode_tensor_mma(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  const ptx_operand *operands = instr->operands;
+  exec_tensor_mma *m = ff_arena_alloc(d->arena, sizeof *m);
+  if (ptx_has(instr, PTX_MOD_SP)) return decode_fail(d, "tcgen05.mma.sp");
+  if (ptx_has(instr, PTX_MOD_WS)) return decode_fail(d, "tcgen05.mma.ws");
+  if (ptx_has(instr, PTX_MOD_ASHIFT)) return decode_fail(d, "tcgen05.mma with .ashift");
+  if (instr->operand_count < 5) return decode_fail(d, "%u operands", instr->operand_count);
+  if (!set_group(d, &m->group) || !set_kind(d, &m->kind)) return false;
+  m->a_in_tensor = operands[1].kind == PTX_OPERAND_ADDRESS;
+  if (!set_address(d, &operands[0], PTX_SPACE_SHARED, &m->d)) return false;
+  if (m->a_in_tensor ? !set_address(d, &operands[1], PTX_SPACE_SHARED, &m->a)
+                     : !decode_source(d, &operands[1], PTX_B64, &m->a_descriptor))
+    return false;
+  if (!decode_source(d, &operands[2], PTX_B64, &m->b_descriptor)) return false;
+  if (!decode_source(d, &operands[3], PTX_B32, &m->description) || !set_output(d, m, 4)) return false;
+  exec_instr *i = decode_move(d, EXEC_MOVE_TENSOR_MMA);
+  i->unit = EXEC_UNIT_MEMORY;
+  i->side = m;
+  return true;
+}
+
 bool decode_tcgen05(decoder *d) {
   const ptx_instr *instr = d->instr;
   if (ptx_has(instr, PTX_MOD_ALLOC) || ptx_has(instr, PTX_MOD_DEALLOC) ||
@@ -153,6 +213,7 @@ bool decode_tcgen05(decoder *d) {
   if (ptx_has(instr, PTX_MOD_LD)) return decode_tensor_move(d, false);
   if (ptx_has(instr, PTX_MOD_ST)) return decode_tensor_move(d, true);
   if (ptx_has(instr, PTX_MOD_COMMIT)) return decode_commit(d);
+  if (ptx_has(instr, PTX_MOD_MMA)) return decode_tensor_mma(d);
   if (ptx_has(instr, PTX_MOD_FENCE__BEFORE_THREAD_SYNC) || ptx_has(instr, PTX_MOD_FENCE__AFTER_THREAD_SYNC))
     return decode_move(d, EXEC_MOVE_NOTHING) != NULL;
   if (ptx_has(instr, PTX_MOD_WAIT__LD) || ptx_has(instr, PTX_MOD_WAIT__ST)) {

@@ -20,6 +20,7 @@ from . import (
     forms_random,
     forms_space,
     forms_tcgen05,
+    forms_tcgen05_mma,
     forms_tensor,
     forms_warp,
     forms_wgmma,
@@ -44,6 +45,7 @@ GROUPS = {
     "tensor": forms_tensor,
     "multimem": forms_multimem,
     "tcgen05": forms_tcgen05,
+    "tcgen05_mma": forms_tcgen05_mma,
 }
 
 TOGETHER = {
@@ -77,6 +79,7 @@ TOGETHER = {
         "registers": "mov",
         "remote": "mbarrier st",
     },
+    "tcgen05_mma": {"fault": "mma_fault"},
     "tcgen05": {name: name for name in ("alloc", "ld", "st", "commit", "fault")},
 }
 SPACES = ("global", "shared", "local", "const", "param")
@@ -93,6 +96,8 @@ def part(case):
         return "_to_".join("integer" if t in INTEGERS else "float" for t in reversed(types[:2]))
     if case.mnemonic in ("setp", "set"):
         return "integer" if types[-1] in INTEGERS else "float"
+    if case.mnemonic == "mma" and case.name.startswith("tcgen05"):
+        return next(word for word in words if word.startswith("kind::"))[6:]
     if case.mnemonic in ("mma", "wmma", "wgmma"):
         return "integer" if "s32" in types else "float"
     return ""
