@@ -145,19 +145,88 @@ static bool decode_commit(decoder *d) {
   return emit(d, core_tensor_commit, c);
 }
 
+/* ---- cp, shift ---- */
+
+static bool decode_tensor_copy(decoder *d) {
+  static const struct {
+    ptx_mod shape, times_word;
+    uint8_t rows, chunks, spread, times;
+  } shapes[] = {{PTX_MOD__128X256B, PTX_MODS, 128, 2, TCGEN05_ROWS_AS_LANES, 1},
+                {PTX_MOD__128X128B, PTX_MODS, 128, 1, TCGEN05_ROWS_AS_LANES, 1},
+                {PTX_MOD__4X256B, PTX_MODS, 4, 2, TCGEN05_FOUR_LANES, 1},
+                {PTX_MOD__64X128B, PTX_MOD_WARPX2__02_13, 64, 1, TCGEN05_PAIRS_02_13, 2},
+                {PTX_MOD__64X128B, PTX_MOD_WARPX2__01_23, 64, 1, TCGEN05_PAIRS_01_23, 2},
+                {PTX_MOD__32X128B, PTX_MOD_WARPX4, 32, 1, TCGEN05_ALL_WARPS, 4}};
+  const ptx_instr *instr = d->instr;
+  exec_tensor_copy *c = ff_arena_alloc(d->arena, sizeof *c);
+  bool four = ptx_has(instr, PTX_MOD_B4X16_P64), six = ptx_has(instr, PTX_MOD_B6X16_P32);
+  if ((four || six) != ptx_has(instr, PTX_MOD_B8X16)) return decode_fail(d, "these formats of tcgen05.cp");
+  c->element_bits = four ? 4 : six ? 6 : 0;
+  for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++)
+    if (ptx_has(instr, shapes[n].shape) && (shapes[n].times_word == PTX_MODS || ptx_has(instr, shapes[n].times_word))) {
+      c->rows = shapes[n].rows;
+      c->chunks = shapes[n].chunks;
+      c->spread = shapes[n].spread;
+      c->times = shapes[n].times;
+    }
+  if (!c->rows || instr->operand_count != 2) return decode_fail(d, "this form of tcgen05.cp");
+  if (!set_group(d, &c->group) || !set_address(d, &instr->operands[0], PTX_SPACE_SHARED, &c->to)) return false;
+  if (!decode_source(d, &instr->operands[1], PTX_B64, &c->descriptor)) return false;
+  exec_instr *i = decode_move(d, EXEC_MOVE_TENSOR_COPY);
+  i->unit = EXEC_UNIT_MEMORY;
+  i->side = c;
+  return true;
+}
+
+static bool decode_tensor_shift(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  exec_tensor_shift *s = ff_arena_alloc(d->arena, sizeof *s);
+  if (!ptx_has(instr, PTX_MOD_DOWN) || instr->operand_count != 1) return decode_fail(d, "this form of tcgen05.shift");
+  if (!set_group(d, &s->group) || !set_address(d, &instr->operands[0], PTX_SPACE_SHARED, &s->at)) return false;
+  return emit(d, core_tensor_shift, s);
+}
+
 /* ---- mma ---- */
 
 static bool set_kind(decoder *d, uint8_t *kind) {
-  static const ptx_mod kinds[] = {[TCGEN05_F16] = PTX_MOD_KIND__F16,
-                                  [TCGEN05_TF32] = PTX_MOD_KIND__TF32,
-                                  [TCGEN05_F8F6F4] = PTX_MOD_KIND__F8F6F4,
-                                  [TCGEN05_I8] = PTX_MOD_KIND__I8};
+  static const ptx_mod kinds[] = {[TCGEN05_F16] = PTX_MOD_KIND__F16,           [TCGEN05_TF32] = PTX_MOD_KIND__TF32,
+                                  [TCGEN05_F8F6F4] = PTX_MOD_KIND__F8F6F4,     [TCGEN05_I8] = PTX_MOD_KIND__I8,
+                                  [TCGEN05_MXF8F6F4] = PTX_MOD_KIND__MXF8F6F4, [TCGEN05_MXF4] = PTX_MOD_KIND__MXF4,
+                                  [TCGEN05_MXF4NVF4] = PTX_MOD_KIND__MXF4NVF4};
   for (uint8_t n = 0; n < sizeof kinds / sizeof *kinds; n++)
     if (ptx_has(d->instr, kinds[n])) {
       *kind = n;
       return true;
     }
   return decode_fail(d, "tcgen05.mma of this kind");
+}
+
+/* .scale_vec::nX, or what .block32 and .block16 stand for; mxf8f6f4 and mxf4 need not say it. */
+static bool set_scales(decoder *d, exec_tensor_mma *m) {
+  const ptx_instr *instr = d->instr;
+  bool bytes = m->kind == TCGEN05_MXF8F6F4, nv = m->kind == TCGEN05_MXF4NVF4;
+  uint8_t usual = bytes ? 1 : 2;
+  if (m->kind < TCGEN05_MXF8F6F4) return !ptx_has(instr, PTX_MOD_BLOCK_SCALE) || decode_fail(d, "factors of this kind");
+  if (!ptx_has(instr, PTX_MOD_BLOCK_SCALE)) return decode_fail(d, "this kind without .block_scale");
+  m->scales = ptx_has(instr, PTX_MOD_SCALE_VEC__1X)   ? 1
+              : ptx_has(instr, PTX_MOD_SCALE_VEC__2X) ? 2
+              : ptx_has(instr, PTX_MOD_SCALE_VEC__4X) ? 4
+              : ptx_has(instr, PTX_MOD_BLOCK16)       ? 4
+              : ptx_has(instr, PTX_MOD_BLOCK32)       ? usual
+              : nv                                    ? 0
+                                                      : usual;
+  if (nv ? m->scales == 2 || m->scales == 4 : m->scales == usual) return true;
+  return decode_fail(d, "this many factors of this kind");
+}
+
+/* [factors of A], [factors of B], enable-input-d */
+static bool set_factors(decoder *d, exec_tensor_mma *m) {
+  const ptx_operand *operands = d->instr->operands;
+  if (d->instr->operand_count != 7) return decode_fail(d, "%u operands", d->instr->operand_count);
+  m->keeps_negated = operands[6].negated;
+  return set_address(d, &operands[4], PTX_SPACE_SHARED, &m->a_factors) &&
+         set_address(d, &operands[5], PTX_SPACE_SHARED, &m->b_factors) &&
+         decode_source(d, &operands[6], PTX_PRED, &m->keeps);
 }
 
 /* {disable-output-lane}, enable-input-d, scale-input-d: the first and the last may be left out. */
@@ -191,14 +260,15 @@ static bool decode_tensor_mma(decoder *d) {
   if (ptx_has(instr, PTX_MOD_WS)) return decode_fail(d, "tcgen05.mma.ws");
   if (ptx_has(instr, PTX_MOD_ASHIFT)) return decode_fail(d, "tcgen05.mma with .ashift");
   if (instr->operand_count < 5) return decode_fail(d, "%u operands", instr->operand_count);
-  if (!set_group(d, &m->group) || !set_kind(d, &m->kind)) return false;
+  if (!set_group(d, &m->group) || !set_kind(d, &m->kind) || !set_scales(d, m)) return false;
   m->a_in_tensor = operands[1].kind == PTX_OPERAND_ADDRESS;
   if (!set_address(d, &operands[0], PTX_SPACE_SHARED, &m->d)) return false;
   if (m->a_in_tensor ? !set_address(d, &operands[1], PTX_SPACE_SHARED, &m->a)
                      : !decode_source(d, &operands[1], PTX_B64, &m->a_descriptor))
     return false;
   if (!decode_source(d, &operands[2], PTX_B64, &m->b_descriptor)) return false;
-  if (!decode_source(d, &operands[3], PTX_B32, &m->description) || !set_output(d, m, 4)) return false;
+  if (!decode_source(d, &operands[3], PTX_B32, &m->description)) return false;
+  if (m->scales ? !set_factors(d, m) : !set_output(d, m, 4)) return false;
   exec_instr *i = decode_move(d, EXEC_MOVE_TENSOR_MMA);
   i->unit = EXEC_UNIT_MEMORY;
   i->side = m;
@@ -214,6 +284,8 @@ bool decode_tcgen05(decoder *d) {
   if (ptx_has(instr, PTX_MOD_ST)) return decode_tensor_move(d, true);
   if (ptx_has(instr, PTX_MOD_COMMIT)) return decode_commit(d);
   if (ptx_has(instr, PTX_MOD_MMA)) return decode_tensor_mma(d);
+  if (ptx_has(instr, PTX_MOD_CP)) return decode_tensor_copy(d);
+  if (ptx_has(instr, PTX_MOD_SHIFT)) return decode_tensor_shift(d);
   if (ptx_has(instr, PTX_MOD_FENCE__BEFORE_THREAD_SYNC) || ptx_has(instr, PTX_MOD_FENCE__AFTER_THREAD_SYNC))
     return decode_move(d, EXEC_MOVE_NOTHING) != NULL;
   if (ptx_has(instr, PTX_MOD_WAIT__LD) || ptx_has(instr, PTX_MOD_WAIT__ST)) {

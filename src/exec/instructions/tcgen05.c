@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcgen05.ld, .st and .commit (PTX ISA, "Tensor Memory and Register Load/Store Instructions", "TensorCore 5th
- * Generation Async Synchronization Operations").
+/* tcgen05.ld, .st, .shift and .commit (PTX ISA, "Tensor Memory and Register Load/Store Instructions", "Tensor Memory
+ * Data Movement Instructions", "TensorCore 5th Generation Async Synchronization Operations").
  *
  * All of tcgen05 is asynchronous; here an instruction is over when it is issued: a program may not look at what it
  * does before it has waited, nor change what it reads. So the waits and fences do nothing, and commit arrives at
@@ -15,6 +15,8 @@
  *   16x256b    t / 4 + 8 * (r / 2 % 2)  2 * (t % 4) + r % 2 + 8 * (r / 4)
  *   16x32bx2   t % 16                   r, for the upper sixteen threads in the second access */
 #include "exec/instructions/tcgen05.h"
+
+#include <string.h>
 
 #include "exec/launch/fault.h"
 
@@ -98,6 +100,26 @@ void core_tensor_move(exec_warp *x, const exec_instr *i) {
       move_word(row + from->column + wide * column_at(m->shape, t, r), &word[t], m->stores, m->halves);
     }
   }
+}
+
+/* ---- shift ---- */
+
+/* The upper row of 32 gets the one below it, and so on; the last keeps what it has. Rows have 32 bytes. */
+static void shift(core_warp *w, const exec_instr *i, uint32_t lane) {
+  const exec_tensor_shift *s = i->side;
+  uint32_t address = (uint32_t)core_bulk_address(w, &s->at, lane);
+  tensor_memory *memory = core_tensor_memory(w, i, lane, s->group);
+  tensor_place at = core_tensor_place(w, i, lane, memory, address, TENSOR_WARP_LANES, 8, "a shift");
+  if (at.lane % TENSOR_WARP_LANES)
+    core_fault(w, i, lane, EXEC_FAULT_MISALIGNED, address,
+               "a shift begins in lane %u of tensor memory: it must be a multiple of 32", at.lane);
+  for (uint32_t row = at.lane; row + 1 < at.lane + TENSOR_WARP_LANES; row++)
+    memcpy(&memory->cells[row][at.column], &memory->cells[row + 1][at.column], 32);
+}
+
+void core_tensor_shift(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  for (uint32_t m = w->active; m; m &= m - 1) shift(w, i, (uint32_t)__builtin_ctz(m));
 }
 
 /* ---- commit ---- */

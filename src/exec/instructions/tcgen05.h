@@ -37,6 +37,29 @@ typedef struct exec_tensor_move { /* ld, st */
   uint32_t slot[TCGEN05_REGISTERS];
 } exec_tensor_move;
 
+/* Which lanes of tensor memory get the rows of the source of cp. */
+typedef enum tcgen05_spread {
+  TCGEN05_ROWS_AS_LANES, /* .128x256b, .128x128b */
+  TCGEN05_FOUR_LANES,    /* .4x256b: one lane of each warp */
+  TCGEN05_PAIRS_02_13,   /* .64x128b.warpx2: twice */
+  TCGEN05_PAIRS_01_23,
+  TCGEN05_ALL_WARPS, /* .32x128b.warpx4: four times */
+} tcgen05_spread;
+
+typedef struct exec_tensor_copy { /* cp */
+  uint8_t group;
+  uint8_t rows, chunks; /* of the source: chunks of 16 bytes in a row */
+  uint8_t spread, times;
+  uint8_t element_bits; /* .b8x16.b4x16_p64, .b8x16.b6x16_p32: elements become bytes; 0: none do */
+  bulk_address to;      /* of tensor memory */
+  uint32_t descriptor;  /* slot */
+} exec_tensor_copy;
+
+typedef struct exec_tensor_shift {
+  uint8_t group;
+  bulk_address at; /* of tensor memory */
+} exec_tensor_shift;
+
 typedef struct exec_tensor_commit {
   exec_access access; /* of shared memory */
   uint8_t group;
@@ -46,5 +69,6 @@ typedef struct exec_tensor_commit {
 
 void core_tensor_move(exec_warp *x, const exec_instr *i);
 void core_tensor_commit(exec_warp *x, const exec_instr *i);
+void core_tensor_shift(exec_warp *x, const exec_instr *i);
 
 #endif

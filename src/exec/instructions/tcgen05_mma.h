@@ -11,9 +11,17 @@
 
 #define TCGEN05_ROWS 128u
 #define TCGEN05_COLUMNS 256u
-#define TCGEN05_DEPTH 32u /* elements of K, at most */
+#define TCGEN05_DEPTH 64u /* elements of K, at most */
 
-typedef enum tcgen05_kind { TCGEN05_F16, TCGEN05_TF32, TCGEN05_F8F6F4, TCGEN05_I8 } tcgen05_kind;
+typedef enum tcgen05_kind {
+  TCGEN05_F16,
+  TCGEN05_TF32,
+  TCGEN05_F8F6F4,
+  TCGEN05_I8,
+  TCGEN05_MXF8F6F4, /* from here on with factors of blocks */
+  TCGEN05_MXF4,
+  TCGEN05_MXF4NVF4,
+} tcgen05_kind;
 
 typedef struct exec_tensor_mma { /* side data */
   uint8_t kind;                  /* tcgen05_kind */
@@ -22,7 +30,8 @@ typedef struct exec_tensor_mma { /* side data */
   bool keeps_negated;                                      /* enable-input-d is written !p */
   uint8_t scale;                                           /* scale-input-d: D counts 2^-scale */
   bool masks;                                              /* disable-output-lane */
-  bulk_address d, a;                                       /* of tensor memory */
+  uint8_t scales;                                          /* factors along K; 0: without */
+  bulk_address d, a, a_factors, b_factors;                 /* of tensor memory */
   uint32_t a_descriptor, b_descriptor, description, keeps; /* slots */
   uint32_t mask[4];                                        /* slots */
 } exec_tensor_mma;
@@ -32,6 +41,7 @@ typedef struct tcgen05_description {
   uint32_t rows, columns, depth; /* M, N, K */
   uint8_t a_type, b_type, d_type;
   bool a_negated, b_negated, a_across, b_across, saturates;
+  uint8_t factor_type, a_factor, b_factor; /* PTX_UE8M0 or PTX_UE4M3; the first byte of a word that has a factor */
 } tcgen05_description;
 
 /* A fault if the descriptor has a value that the manual does not define for the kind. (tcgen05.c) */

@@ -6,12 +6,16 @@
  *
  * In tensor memory (layouts D and F of "Data Path Layout Organization") row r of D is lane r where M is 128, and lane
  * r % 16 + r / 16 * 32 where it is 64; a column of D is a column. A is as D, a column having 32 bits of a row. Elements
- * of 4 and 6 bits have a byte each there, and in shared memory 16 bytes for sixteen of them. */
+ * of 4 and 6 bits have a byte each there, and in shared memory 16 bytes for sixteen of them; those of kinds mxf4 and
+ * mxf4nvf4 are two in a byte in both.
+ *
+ * Factors of blocks ("Block Scaling") of row r of A, or column r of B, are in lane r % 32 of each of the four parts of
+ * tensor memory, in column r / 32, from a byte on that the instruction descriptor names. */
 #include "exec/instructions/tcgen05_mma.h"
 
 #include "exec/instructions/ops_half.h"
-#include "exec/instructions/shared_matrix.h"
 #include "exec/instructions/small_floats.h"
+#include "exec/instructions/tcgen05_descriptor.h"
 
 void ISA(core_tensor_mma)(exec_warp *x, const exec_instr *i);
 
@@ -22,44 +26,23 @@ typedef struct product { /* one mma of one thread */
   const exec_tensor_mma *m;
   tcgen05_description is;
   tensor_memory *memory;
-  tensor_place d;
+  tensor_place d, a_factors, b_factors;
   uint32_t disabled[4]; /* a bit per lane of tensor memory */
   bool keeps;
 } product;
 
 /* ---- A and B: SHARED_DEPTH_BYTES a row ---- */
 
-static _Noreturn void bad_descriptor(const product *p, char which, uint64_t descriptor, const char *why) {
-  core_fault(p->w, p->i, p->lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "the descriptor of matrix %c is 0x%016llx: %s",
-             which, (unsigned long long)descriptor, why);
-}
-
-/* Swizzling modes by the descriptor's number; 1 has atoms of 32 bytes. */
-static shared_matrix describe(const product *p, char which, uint64_t descriptor, ptx_type type, bool across) {
-  static const uint8_t swizzles[8] = {[0] = TENSOR_MAP_SWIZZLE_NONE,
-                                      [1] = TENSOR_MAP_SWIZZLE_128,
-                                      [2] = TENSOR_MAP_SWIZZLE_128,
-                                      [4] = TENSOR_MAP_SWIZZLE_64,
-                                      [6] = TENSOR_MAP_SWIZZLE_32};
-  uint32_t mode = (uint32_t)(descriptor >> 61);
-  if ((descriptor >> 46 & 7) != 1) bad_descriptor(p, which, descriptor, "bits 46 to 48 are not 0b001");
-  if (descriptor >> 53 & 0xff) bad_descriptor(p, which, descriptor, "bits 53 to 60 are not 0");
-  if (descriptor >> 52 & 1) bad_descriptor(p, which, descriptor, "absolute addresses are sm_103a's");
-  if (mode == 3 || mode == 5 || mode == 7) bad_descriptor(p, which, descriptor, "there is no such swizzling mode");
-  if (mode == 1 && !across) bad_descriptor(p, which, descriptor, "atoms of 32 bytes are for transposed matrices");
-  if (across && (mode == 1) != (type == PTX_TF32))
-    bad_descriptor(p, which, descriptor,
-                   type == PTX_TF32 ? "a transposed matrix of 32-bit elements needs atoms of 32 bytes"
-                                    : "atoms of 32 bytes are for 32-bit elements");
-  shared_matrix matrix = shared_matrix_of(descriptor, swizzles[mode]);
-  matrix.wide_atoms = mode == 1;
-  return matrix;
-}
+static const char *name_of(char which) { return which == 'A' ? "matrix A" : "matrix B"; }
 
 static void read_shared(const product *p, char which, uint32_t slot, ptx_type type, bool across, uint32_t rows,
                         unsigned char *to) {
   uint64_t descriptor = exec_u64(&p->w->x, slot)[p->lane];
-  shared_matrix matrix = describe(p, which, descriptor, type, across);
+  shared_matrix matrix = tensor_matrix_of(p->w, p->i, p->lane, name_of(which), descriptor, across);
+  if (across && matrix.wide_atoms != (type == PTX_TF32))
+    tensor_bad_descriptor(p->w, p->i, p->lane, name_of(which), descriptor,
+                          type == PTX_TF32 ? "a transposed matrix of 32-bit elements needs atoms of 32 bytes"
+                                           : "atoms of 32 bytes are for 32-bit elements");
   if (across) shared_columns(p->w, p->i, &matrix, ptx_type_bits(type) / 8, 0, rows, to);
   else shared_rows(p->w, p->i, &matrix, 0, rows, to);
 }
@@ -92,9 +75,17 @@ static void read_tensor(const product *p, unsigned char *to) {
 
 /* ---- elements ---- */
 
-/* Of 4 and 6 bits: the bits of element k, in a byte of tensor memory or among sixteen in shared memory. */
-INLINE uint32_t tiny_bits(const unsigned char *row, uint32_t k, uint32_t width, bool in_tensor) {
-  if (in_tensor) return width == 4 ? row[k] >> 2 & 15 : row[k] & 63;
+/* How elements of 4 and 6 bits stand in a row. */
+typedef enum packing { IN_BYTES, SIXTEEN_IN_A_CHUNK, WITHOUT_GAPS } packing;
+
+INLINE packing packing_of(const product *p, bool in_tensor) {
+  bool dense = p->m->kind == TCGEN05_MXF4 || p->m->kind == TCGEN05_MXF4NVF4;
+  return dense ? WITHOUT_GAPS : in_tensor ? IN_BYTES : SIXTEEN_IN_A_CHUNK;
+}
+
+INLINE uint32_t tiny_bits(const unsigned char *row, uint32_t k, uint32_t width, packing how) {
+  if (how == IN_BYTES) return width == 4 ? row[k] >> 2 & 15 : row[k] & 63;
+  if (how == WITHOUT_GAPS) return row[k / 2] >> k % 2 * 4 & 15;
   uint32_t at = k % 16 * width;
   uint16_t word;
   memcpy(&word, row + k / 16 * 16 + at / 8, 2);
@@ -102,7 +93,7 @@ INLINE uint32_t tiny_bits(const unsigned char *row, uint32_t k, uint32_t width, 
 }
 
 /* Element k of a row; small: the numbers of a type of 8 bits and less. */
-INLINE double real_of(ptx_type type, const double *small, const unsigned char *row, uint32_t k, bool in_tensor) {
+INLINE double real_of(ptx_type type, const double *small, const unsigned char *row, uint32_t k, packing how) {
   uint16_t half;
   uint32_t word;
   switch (type) {
@@ -111,7 +102,7 @@ INLINE double real_of(ptx_type type, const double *small, const unsigned char *r
   case PTX_TF32: memcpy(&word, row + 4 * k, 4); return ops_f32_of(word & 0xffffe000u);
   case PTX_E4M3:
   case PTX_E5M2: return small[row[k]];
-  default: return small[tiny_bits(row, k, ptx_type_bits(type), in_tensor)];
+  default: return small[tiny_bits(row, k, ptx_type_bits(type), how)];
   }
 }
 
@@ -142,6 +133,55 @@ static void write_sums(const product *p, const double *sum, uint32_t *cells) {
   }
 }
 
+/* ---- factors of blocks ---- */
+
+static double factor_of(uint8_t type, uint32_t byte) {
+  if (type == PTX_UE4M3) return small_float(byte & 0x7f, 4, 3, false);
+  return byte == 0xff ? __builtin_nan("") : ldexp(1, (int32_t)byte - 127); /* ue8m0 */
+}
+
+/* Where the factors are: after a check that all four parts of tensor memory have the same. `rows` of A or B. */
+static tensor_place find_factors(const product *p, const bulk_address *a, uint32_t first, uint32_t rows,
+                                 const char *what) {
+  /* the upper two bits of the address are not looked at: compilers keep the byte's number there */
+  uint32_t address = (uint32_t)core_bulk_address(p->w, a, p->lane) & 0x3fffffffu,
+           mask = UINT32_MAX >> (32 - 8 * p->m->scales) << 8 * first;
+  tensor_place at = core_tensor_place(p->w, p->i, p->lane, p->memory, address, TENSOR_LANES, (rows + 31) / 32, what);
+  for (uint32_t row = 0; row < rows; row++)
+    for (uint32_t part = 1; part < 4; part++) {
+      uint32_t lane = row % 32, column = at.column + row / 32;
+      if ((p->memory->cells[lane][column] ^ p->memory->cells[lane + 32 * part][column]) & mask)
+        core_fault(
+            p->w, p->i, p->lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,
+            "%s: lanes %u and %u of tensor memory differ in column %u, all four parts must have the same factors", what,
+            lane, lane + 32 * part, column);
+    }
+  return at;
+}
+
+/* Factor n of a row of A, or a column of B. */
+INLINE double factor_at(const product *p, tensor_place at, uint32_t first, uint32_t row, uint32_t n) {
+  uint32_t word = p->memory->cells[row % 32][at.column + row / 32];
+  return factor_of(p->is.factor_type, word >> (first + n) * 8 & 0xff);
+}
+
+static void scale_row(const product *p, uint32_t row, double *left) {
+  uint32_t length = p->is.depth / p->m->scales;
+  for (uint32_t n = 0; n < p->m->scales; n++) {
+    double factor = factor_at(p, p->a_factors, p->is.a_factor, row, n);
+    for (uint32_t k = n * length; k < (n + 1) * length; k++) left[k] *= factor;
+  }
+}
+
+static void scale_columns(const product *p, double *across) {
+  uint32_t length = p->is.depth / p->m->scales, columns = p->is.columns;
+  for (uint32_t column = 0; column < columns; column++)
+    for (uint32_t n = 0; n < p->m->scales; n++) {
+      double factor = factor_at(p, p->b_factors, p->is.b_factor, column, n);
+      for (uint32_t k = n * length; k < (n + 1) * length; k++) across[k * columns + column] *= factor;
+    }
+}
+
 /* ---- products ---- */
 
 static void multiply_reals(const product *p, const unsigned char *a, const unsigned char *b) {
@@ -149,14 +189,17 @@ static void multiply_reals(const product *p, const unsigned char *a, const unsig
   double across[TCGEN05_DEPTH * TCGEN05_COLUMNS], left[TCGEN05_DEPTH], sum[TCGEN05_COLUMNS];
   ptx_type a_type = (ptx_type)p->is.a_type, b_type = (ptx_type)p->is.b_type;
   const double *a_small = small_floats(a_type), *b_small = small_floats(b_type);
+  packing a_how = packing_of(p, p->m->a_in_tensor), b_how = packing_of(p, false);
   bool negated = p->is.a_negated != p->is.b_negated;
   for (uint32_t n = 0; n < columns; n++)
     for (uint32_t k = 0; k < depth; k++)
-      across[k * columns + n] = real_of(b_type, b_small, b + n * SHARED_DEPTH_BYTES, k, false);
+      across[k * columns + n] = real_of(b_type, b_small, b + n * SHARED_DEPTH_BYTES, k, b_how);
+  if (p->m->scales) scale_columns(p, across);
   for (uint32_t row = 0; row < p->is.rows; row++, a += SHARED_DEPTH_BYTES) {
     uint32_t lane = p->d.lane + lane_of_row(p, row), *cells = &p->memory->cells[lane][p->d.column];
     if (is_disabled(p, lane)) continue;
-    for (uint32_t k = 0; k < depth; k++) left[k] = real_of(a_type, a_small, a, k, p->m->a_in_tensor);
+    for (uint32_t k = 0; k < depth; k++) left[k] = real_of(a_type, a_small, a, k, a_how);
+    if (p->m->scales) scale_row(p, row, left);
     read_sums(p, cells, sum);
     for (uint32_t k = 0; k < depth; k++) {
       double factor = negated ? -left[k] : left[k];
@@ -191,6 +234,11 @@ static void multiply_integers(const product *p, const unsigned char *a, const un
   }
 }
 
+/* For the access stream: a quarter of the product, as the tensor cores of all four schedulers share it, in 512
+ * multiply-adds of half precision. A row of K, 32 bytes, takes as long as sixteen of these whatever its elements
+ * are. */
+static uint32_t units_of(const product *p) { return (p->is.rows * p->is.columns * 16 / 4 + 511) / 512; }
+
 static void multiply(core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_tensor_mma *m = i->side;
   product p = {.w = w, .i = i, .lane = lane, .m = m};
@@ -201,9 +249,14 @@ static void multiply(core_warp *w, const exec_instr *i, uint32_t lane) {
   uint32_t predicate = *exec_pred(&w->x, m->keeps);
   p.keeps = ((m->keeps_negated ? ~predicate : predicate) >> lane & 1) != 0;
   for (uint32_t n = 0; m->masks && n < 4; n++) p.disabled[n] = exec_u32(&w->x, m->mask[n])[lane];
+  if (m->scales) {
+    p.a_factors = find_factors(&p, &m->a_factors, p.is.a_factor, p.is.rows, "the factors of A");
+    p.b_factors = find_factors(&p, &m->b_factors, p.is.b_factor, p.is.columns, "the factors of B");
+  }
   if (m->a_in_tensor) read_tensor(&p, a);
   else read_shared(&p, 'A', m->a_descriptor, (ptx_type)p.is.a_type, p.is.a_across, p.is.rows, a);
   read_shared(&p, 'B', m->b_descriptor, (ptx_type)p.is.b_type, p.is.b_across, p.is.columns, b);
+  if (w->trace) core_trace_tensor(w, i, units_of(&p));
   if (p.is.d_type == PTX_S32) multiply_integers(&p, a, b);
   else multiply_reals(&p, a, b);
 }

@@ -80,7 +80,7 @@ TOGETHER = {
         "remote": "mbarrier st",
     },
     "tcgen05_mma": {"fault": "mma_fault"},
-    "tcgen05": {name: name for name in ("alloc", "ld", "st", "commit", "fault")},
+    "tcgen05": {name: name for name in ("alloc", "ld", "st", "cp", "shift", "commit", "fault")},
 }
 SPACES = ("global", "shared", "local", "const", "param")
 INTEGERS = {f"{sign}{bits}" for sign in "usb" for bits in (8, 16, 32, 64)}

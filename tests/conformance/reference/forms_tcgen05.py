@@ -268,6 +268,114 @@ def commits():
     yield case("commit", "tcgen05.commit.multicast", "mbarriers of blocks 0, 2 and 3 of the cluster", out, text, "grid 4 block 32 cluster 4")
 
 
+# ---- cp, shift ----
+
+COPIES = {  # rows, chunks of 16 bytes in one, where row r goes
+    "128x256b": (128, 2, lambda r: [r]),
+    "128x128b": (128, 1, lambda r: [r]),
+    "4x256b": (4, 2, lambda r: [32 * r]),
+    "64x128b.warpx2::02_13": (64, 1, lambda r: [r, r + 64]),
+    "64x128b.warpx2::01_23": (64, 1, lambda r: [r // 32 * 64 + r % 32 + 32 * n for n in (0, 1)]),
+    "32x128b.warpx4": (32, 1, lambda r: [r + 32 * n for n in range(4)]),
+}
+MODE = {0: 0, 128: 2, 64: 4, 32: 6}
+
+
+def chunk_at(row, chunk, row_bytes):
+    """Where it is in shared memory: eight rows one behind the other, swizzled in rows of so many bytes; 0: not, and the second chunks far off."""
+    if not row_bytes:
+        return row * 16 + chunk * 2048
+    at = row % 8 * row_bytes + row // 8 * 8 * row_bytes + chunk * 16
+    return at ^ (at >> 7) % (row_bytes // 16) * 16
+
+
+def expanded(data, bits):
+    whole = int.from_bytes(data, "little")
+    return bytes(((whole >> i * bits) & ((1 << bits) - 1)) << (2 if bits == 4 else 0) for i in range(16))
+
+
+def copied(shape, row_bytes=0, bits=0, start=0, lane=0):
+    rows, chunks, goes = COPIES[shape]
+    formats = {0: "", 4: ".b8x16.b4x16_p64", 6: ".b8x16.b6x16_p32"}[bits]
+    name = f"tcgen05.cp.{shape}{formats}.{row_bytes}{f'.from{start}' if start else ''}{f'.lane{lane}' if lane else ''}"
+    size = 128 * max(row_bytes, 16 * chunks)
+    image = [(i * 0x9E3779B1 + 7) & ALL for i in range(size // 4)]
+    raw = b"".join(word.to_bytes(4, "little") for word in image)
+    memory = {(at, column): filled(at, column) for at in range(128) for column in range(32)}
+    for row in range(rows):
+        for chunk in range(chunks):
+            at = chunk_at(row, chunk, row_bytes)
+            data = raw[at : at + 16]
+            if bits:
+                data = expanded(data, bits)
+            for target in goes(row):
+                for word in range(4):
+                    memory[target + lane, start + chunk * 4 + word] = int.from_bytes(data[4 * word : 4 * word + 4], "little")
+    out = []
+    for at in range(128):
+        folded = 0
+        for column in range(32):
+            folded = (folded * 31 + memory[at, column]) & ALL
+        out.append(folded)
+    stride, leading = (8 * row_bytes, 0) if row_bytes else (128, 2048)
+    descriptor = leading >> 4 << 16 | stride >> 4 << 32 | 1 << 46 | MODE[row_bytes] << 61
+    arrays = [Array("in", "s", "b32", image), Array("out", "d", "b32", out)]
+    text = HEAD.format(params=".param .u64 s, .param .u64 d").replace("{\n", f"{{\n  .shared .align 1024 .b32 area[{size // 4}]; .reg .u64 %to;\n", 1)
+    text += "  ld.param.u64 %at, [s]; mov.u32 %column, %t;\nimage:\n"
+    text += "  mad.wide.u32 %e, %column, 4, %at; ld.global.b32 %x, [%e]; mov.u64 %to, area; mad.wide.u32 %to, %column, 4, %to;\n"
+    text += f"  st.shared.b32 [%to], %x; add.u32 %column, %column, 128; setp.lt.u32 %p, %column, {size // 4};\n  @%p bra image;\n"
+    text += "  fence.proxy.async.shared::cta;\n" + ALLOC.format(columns=32) + fill(32)
+    text += "  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; setp.eq.u32 %p, %t, 0;\n"
+    text += f"  mov.u64 %to, area; shr.u64 %to, %to, 4; mov.u64 %e, {descriptor:#x}; add.u64 %e, %e, %to;\n"
+    text += f"  @%p tcgen05.cp.cta_group::1.{shape}{formats} [%base+{lane << 16 | start}], %e;\n" + FOLD_LANES + FREE.format(columns=32)
+    return case("cp", name, "rows of shared memory in lanes", arrays, text)
+
+
+FOLD_LANES = """  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
+  mov.u32 %column, 0; mov.u32 %y, 0;
+read:
+  add.u32 %x, %base, %column;
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%x]; tcgen05.wait::ld.sync.aligned; mad.lo.u32 %y, %y, 31, %r0;
+  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, 32;
+  @%p bra read;
+  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %y;
+"""
+
+
+def shifted(lane, start):
+    memory = {(at, column): filled(at, column) for at in range(128) for column in range(32)}
+    for row in range(31):
+        for column in range(start, start + 8):
+            memory[lane + row, column] = filled(lane + row + 1, column)
+    out = []
+    for at in range(128):
+        folded = 0
+        for column in range(32):
+            folded = (folded * 31 + memory[at, column]) & ALL
+        out.append(folded)
+    text = HEAD.format(params=D) + ALLOC.format(columns=32) + fill(32)
+    text += "  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; setp.eq.u32 %p, %t, 0;\n"
+    text += f"  @%p tcgen05.shift.cta_group::1.down [%base+{lane << 16 | start}];\n" + FOLD_LANES + FREE.format(columns=32)
+    return case("shift", f"tcgen05.shift.down.lane{lane}.from{start}", "31 rows of 32 bytes get the next one", [Array("out", "d", "b32", out)], text)
+
+
+def copies():
+    yield copied("128x256b")
+    yield copied("128x256b", 128, start=9)
+    yield copied("128x256b", 32)
+    yield copied("128x128b", start=4)
+    yield copied("128x128b", 64)
+    yield copied("4x256b", lane=31)
+    yield copied("64x128b.warpx2::02_13")
+    yield copied("64x128b.warpx2::01_23", start=28)
+    yield copied("32x128b.warpx4", start=3)
+    yield copied("128x256b", 0, 4)
+    yield copied("128x128b", 128, 6)
+    yield copied("32x128b.warpx4", 0, 6)
+    yield shifted(0, 0)
+    yield shifted(96, 24)
+
+
 # ---- what is wrong ----
 
 
@@ -300,7 +408,15 @@ def faults():
     yield fault("commit.outside", "no mbarrier there", "  mov.u32 %x, 0x20000;\n  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%x]; // faults here\n", kind="illegal_address")
 
 
+    copy = "tcgen05.cp.cta_group::1.128x128b [%base], %at"
+    yield fault("cp.version", "no 0b001 in the descriptor", take + f"  mov.u64 %at, 0;\n  {copy}; // faults here\n")
+    yield fault("cp.outside", "the source is not in shared memory", take + f"  mov.u64 %at, {1 << 46 | 0x3000:#x};\n  {copy}; // faults here\n", kind="illegal_address")
+    yield fault("cp.lanes", "more lanes than there are", take + f"  mov.u64 %at, {1 << 46:#x};\n  {copy.replace('base', 'base+0x10000')}; // faults here\n", kind="illegal_address")
+    yield fault("shift.lane", "not at the first lane of a warp's", take + "  tcgen05.shift.cta_group::1.down [%base+0x100000]; // faults here\n", kind="misaligned")
+
+
 def cases():
+    yield from copies()
     yield from allocations()
     yield from moves(load)
     yield from moves(store)

@@ -5,7 +5,7 @@ The image of shared memory is computed from the manual's canonical layouts, word
 lane of tensor memory is folded into one word, lanes that are not D's as well."""
 from fractions import Fraction
 
-from .forms_matrix import TINY, bits_of_value, tiny_element, tiny_value, width
+from .forms_matrix import TINY, bits_of_value, factor, tiny_element, tiny_value, width
 from .forms_tcgen05 import ALL, ALLOC, FREE, HEAD, TARGET, case, power
 from .values import Random
 from .writer import Array
@@ -23,8 +23,8 @@ def bits_of(kind):
 class Place:
     """Where element (row, k) stands in shared memory. across: neighbours along rows. swizzle: a key of MODES."""
 
-    def __init__(self, kind, rows, across, swizzle, start):
-        self.bits, self.tiny, self.across, self.swizzle, self.start = bits_of(kind), kind in TINY, across, swizzle, start
+    def __init__(self, kind, rows, across, swizzle, start, dense=False):
+        self.bits, self.tiny, self.across, self.swizzle, self.start = bits_of(kind), kind in TINY and not dense, across, swizzle, start
         self.row_bytes = 128 if swizzle == "wide" else swizzle
         self.tall = 4 if swizzle == "wide" else 8  # k of an atom
         depth = DEPTH.get(kind, 32)
@@ -87,13 +87,42 @@ def lane_of(m, row):
     return row if m == 128 else row % 16 + row // 16 * 32
 
 
-def held(kind, line):
-    """A row of A as the words of tensor memory."""
+def held(kind, line, dense=False):
+    """A row of A as the words of tensor memory; dense: four bits an element."""
+    if dense:
+        return [sum(bits << i * 4 for i, bits in enumerate(line[w : w + 8])) for w in range(0, len(line), 8)]
     if kind in TINY:
         line = [bits << (2 if kind == "e2m1" else 0) for bits in line]
     size = 8 if kind in TINY else bits_of(kind)
     per = 32 // size
     return [sum(bits << i * size for i, bits in enumerate(line[w : w + per])) for w in range(0, len(line), per)]
+
+
+def factors(count, scales, kind, first, random):
+    """Of `count` rows: the factors of each, and the words that hold them."""
+    values, words = [], []
+    for _ in range(count):
+        bits = [124 + random.below(7) if kind == "ue8m0" else 0x30 + random.below(24) for _ in range(scales)]
+        word = random.bits(32)
+        for i, one in enumerate(bits):
+            word = word & ~(0xFF << 8 * (first + i)) | one << 8 * (first + i)
+        values.append([factor(kind, one) for one in bits])
+        words.append(word)
+    return values, words
+
+
+def beside(words):
+    """The words of factors as columns of tensor memory, the same in all four parts."""
+    return [[words[c * 32 + lane % 32] if c * 32 + lane % 32 < len(words) else 0 for c in range(-(-len(words) // 32))] for lane in range(128)]
+
+
+def multiply_scaled(kinds, a, b, sign, a_factors, b_factors):
+    length = len(a[0]) // len(a_factors[0])
+    left = [[tiny_value(kinds[1], x) * f[k // length] for k, x in enumerate(line)] for line, f in zip(a, a_factors)]
+    right = [[tiny_value(kinds[2], x) * f[k // length] for k, x in enumerate(line)] for line, f in zip(b, b_factors)]
+    scale = 1 << 24
+    left, right = ([[int(x * scale) for x in line] for line in side] for side in (left, right))
+    return [[Fraction(sign * sum(x * y for x, y in zip(row, line)), scale * scale) for line in right] for row in left]
 
 
 def multiply(kinds, a, b, sign):
@@ -104,23 +133,40 @@ def multiply(kinds, a, b, sign):
     return [[Fraction(sign * sum(x * y for x, y in zip(row, line)), scale * scale) for line in right] for row in left]
 
 
-def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, **flags):
-    """b is given as N rows of K. upper: D and A begin in lane 16."""
+def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), **flags):
+    """b is given as N rows of K. upper: D and A begin in lane 16. block: (kind, vector size, factors, type of factors)."""
     d_kind, a_kind, b_kind = kinds
     kind = KINDS.get(a_kind, "f8f6f4")
     depth = DEPTH.get(a_kind, 32)
+    dense = block is not None and block[0] != "mxf8f6f4"
+    if block:
+        kind = f"{block[0]}.block_scale{block[1]}"
+        depth = 64 if dense else 32
     a_across, b_across = flags.get("a_across", 0), flags.get("b_across", 0)
     word = f"tcgen05.mma.cta_group::1.kind::{kind}"
     parts = [f"{word}.m{m}n{n}.{'.'.join(kinds)}", "at" if tensor else f"a{a_swizzle}{'t' if a_across else ''}"]
     parts += [f"b{b_swizzle}{'t' if b_across else ''}", *(key for key in flags if key not in ("a_across", "b_across"))]
     parts += [text for text, there in (("alone", not keep), (f"scale{scale}", scale), ("masked", mask), ("upper", upper)) if there]
+    if block:
+        parts += [block[3], f"{ids[0]}{ids[1]}"]
     name = ".".join(parts)
     random = Random(name)
     a = [[tiny_element(a_kind, random) for _ in range(depth)] for _ in range(m)]
     b = [[tiny_element(b_kind, random) for _ in range(depth)] for _ in range(n)]
     sign = -1 if flags.get("a_negated", 0) != flags.get("b_negated", 0) else 1
-    sums = multiply(kinds, a, b, sign)
-    columns = max(32, power(n + (8 if tensor else 0)))
+    extra = [[] for _ in range(128)]  # what stands behind D in tensor memory: A, factors of A and of B
+    if tensor:
+        for row in range(m):
+            extra[lane_of(m, row) + 16 * upper] = held(a_kind, a[row], dense)
+        extra = [line or [0] * 8 for line in extra]
+    if block:
+        a_factors, a_words = factors(m, block[2], block[3], ids[0], random)
+        b_factors, b_words = factors(n, block[2], block[3], ids[1], random)
+        sums = multiply_scaled(kinds, a, b, sign, a_factors, b_factors)
+        extra = [line + x + y for line, x, y in zip(extra, beside(a_words), beside(b_words))]
+    else:
+        sums = multiply(kinds, a, b, sign)
+    columns = max(32, power(n + len(extra[0])))
     times = ((1 << 31) // 12) if flags.get("saturate") else 1
 
     def cell(value):
@@ -136,24 +182,18 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
             if flags.get("saturate"):
                 value = max(-(1 << 31), min((1 << 31) - 1, value))
             memory[lane][column] = cell(value)
-    place_a = Place(a_kind, m, a_across, a_swizzle, 0)
+    place_a = Place(a_kind, m, a_across, a_swizzle, 0, dense)
     start = 0 if tensor else -(-place_a.bytes // 1024) * 1024
-    place_b = Place(b_kind, n, b_across, b_swizzle, start)
+    place_b = Place(b_kind, n, b_across, b_swizzle, start, dense)
     image = [0] * (-(-(start + place_b.bytes) // 1024) * 256)
     if not tensor:
         place_a.write(image, a)
     place_b.write(image, b)
     arrays = [Array("in", "s", "b32", image)]
-    if tensor:
-        words = [[0] * 8 for _ in range(128)]
-        for row in range(m):
-            words[lane_of(m, row) + 16 * upper] = held(a_kind, a[row])
-            for c, value in enumerate(words[lane_of(m, row) + 16 * upper]):
-                memory[lane_of(m, row) + 16 * upper][n + c] = value
+    if extra[0]:
         for lane in range(128):
-            if not any(lane == lane_of(m, row) + 16 * upper for row in range(m)):
-                memory[lane][n : n + 8] = [0] * 8
-        arrays.append(Array("in", "a", "b32", [w for line in words for w in line]))
+            memory[lane][n : n + len(extra[0])] = extra[lane]
+        arrays.append(Array("in", "a", "b32", [w for line in extra for w in line]))
     out = []
     for lane in range(128):
         folded = 0
@@ -161,14 +201,19 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
             folded = (folded * 31 + value) & ALL
         out.append(folded)
     arrays.append(Array("out", "d", "b32", out))
-    text = kernel(
-        word, arrays, columns, n, d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, description(m, n, kinds, **flags)
-    )
+    idesc = description(m, n, kinds, **flags)
+    if block:
+        idesc = description(m, n, kinds, **flags) & ~0x30 | ids[1] << 4 | ids[0] << 29 | (block[3] == "ue8m0") << 23
+        if dense:
+            idesc = idesc & ~0x1F80 | 1 << 7 | 1 << 10
+    at = (8 if tensor else 0) + n
+    rest = f", [%lane+{at}], [%lane+{at + 4}]" if block else ""
+    text = kernel(word, arrays, columns, n, len(extra[0]), d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest)
     title = f"A in {'tensor memory' if tensor else f'rows of {a_swizzle or 16}'}, B in rows of {b_swizzle or 16}"
     return case("mma", name, title, arrays, text)
 
 
-def kernel(word, arrays, columns, n, d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc):
+def kernel(word, arrays, columns, n, extra, d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest):
     params = ", ".join(f".param .u64 {a.name}" for a in arrays)
     size = len(arrays[0].values)
     text = HEAD.format(params=params).replace("{\n", f"{{\n  .shared .align 1024 .b32 area[{size}];\n", 1)
@@ -187,10 +232,10 @@ def kernel(word, arrays, columns, n, d_kind, times, place_a, place_b, tensor, up
         text += "  cvt.rn.f32.s32 %f, %s; mov.b32 %x, %f;\n"
     text += "  add.u32 %y, %base, %column; tcgen05.st.sync.aligned.32x32b.x1.b32 [%y], {%x};\n"
     text += f"  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, {columns};\n  @%p bra sums;\n"
-    if tensor:
-        text += "  ld.param.u64 %at, [a]; mad.wide.u32 %at, %t, 32, %at; ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%at];\n"
-        text += f"  ld.global.v4.b32 {{%r4, %r5, %r6, %r7}}, [%at+16]; add.u32 %y, %base, {n};\n"
-        text += "  tcgen05.st.sync.aligned.32x32b.x8.b32 [%y], {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7};\n"
+    if extra:
+        text += f"  ld.param.u64 %at, [a]; mad.wide.u32 %at, %t, {4 * extra}, %at; mov.u32 %column, 0;\nextra:\n"
+        text += f"  ld.global.b32 %x, [%at]; add.u32 %y, %base, %column; tcgen05.st.sync.aligned.32x32b.x1.b32 [%y+{n}], {{%x}};\n"
+        text += f"  add.u64 %at, %at, 4; add.u32 %column, %column, 1; setp.lt.u32 %p, %column, {extra};\n  @%p bra extra;\n"
     text += "  tcgen05.wait::st.sync.aligned; tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;\n"
     text += "  setp.ne.u32 %p, %t, 0;\n  @%p bra issued;\n"
     text += f"  mov.u64 %to, area; shr.u64 %to, %to, 4; mov.u64 %b, {place_b.descriptor():#x}; add.u64 %b, %b, %to;\n"
@@ -200,7 +245,7 @@ def kernel(word, arrays, columns, n, d_kind, times, place_a, place_b, tensor, up
     if mask:
         text += "".join(f"  mov.b32 %m{n}, {value:#x};" for n, value in enumerate(mask)) + "\n"
         masks = ", {%m0, %m1, %m2, %m3}"
-    text += f"  {word} [%lane], {'[%y]' if tensor else '%e'}, %b, %idesc{masks}, %keep{f', {scale}' if scale else ''};\n"
+    text += f"  {word} [%lane], {'[%y]' if tensor else '%e'}, %b, %idesc{rest}{masks}, %keep{f', {scale}' if scale else ''};\n"
     text += "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\nissued:\nwait:\n"
     text += "  mbarrier.try_wait.parity.shared::cta.b64 %p, [done], 0;\n  @!%p bra wait;\n  tcgen05.fence::after_thread_sync;\n"
     text += "  mov.u32 %column, 0; mov.u32 %y, 0;\nread:\n  add.u32 %x, %base, %column;\n"
@@ -247,15 +292,30 @@ def products():
     yield mma(128, 16, ("s32", "s8", "s8"), saturate=1)
 
 
+def scaled():
+    for i, (a, b) in enumerate((("e4m3", "e5m2"), ("e2m3", "e2m1"), ("e3m2", "e4m3"), ("e2m1", "e3m2"), ("e5m2", "e2m3"))):
+        yield mma(128, 16, ("f32", a, b), 128, 64, block=("mxf8f6f4", ("", ".scale_vec::1X", ".block32")[i % 3], 1, "ue8m0"), ids=(i % 4, (i + 1) % 4))
+    yield mma(128, 80, ("f32", "e4m3", "e4m3"), 128, 128, tensor=True, keep=0, block=("mxf8f6f4", "", 1, "ue8m0"), b_across=1)
+    four = ("f32", "e2m1", "e2m1")
+    yield mma(128, 24, four, 128, 32, block=("mxf4", "", 2, "ue8m0"), ids=(2, 0))
+    yield mma(128, 16, four, 0, 0, block=("mxf4", ".scale_vec::2X", 2, "ue8m0"), ids=(0, 2), a_negated=1)
+    yield mma(128, 136, four, 64, 64, block=("mxf4nvf4", ".block32", 2, "ue8m0"))
+    yield mma(128, 16, four, tensor=True, block=("mxf4nvf4", ".scale_vec::4X", 4, "ue4m3"))
+    yield mma(128, 40, four, 128, 128, block=("mxf4nvf4", ".block16", 4, "ue8m0"))
+
+
 def faults():
     good = description(128, 16, ("f32", "f16", "f16"))
     shared = 1 << 46 | 2 << 61 | 64 << 32
 
-    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None):
+    def scaled_wrong(name, title, idesc, kind="mxf4.block_scale", before="", fault="illegal_instruction"):
+        return wrong(name, title, idesc, kind=kind, rest=", [%base+16], [%base+24]", before=before, fault=fault)
+
+    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None, rest="", before=""):
         text = HEAD.format(params=".param .u64 d").replace("{\n", "{\n  .shared .align 1024 .b32 area[4096];\n", 1)
         text += "  .reg .u64 %a, %b; .reg .b32 %idesc; .reg .pred %keep;\n" + ALLOC.format(columns=32)
-        text += f"  mov.b32 %idesc, {idesc:#x}; mov.u64 %a, {a:#x}; mov.u64 %b, {b:#x}; setp.eq.u32 %keep, %t, 99; setp.ne.u32 %p, %t, 0;\n"
-        text += f"  mov.u32 %x, area;\n  @%p bra freed0;\n  tcgen05.mma.cta_group::1.kind::{kind} [{d}], {where or '%a'}, %b, %idesc, %keep; // faults here\nfreed0:\n"
+        text += f"  mov.b32 %idesc, {idesc:#x}; mov.u64 %a, {a:#x}; mov.u64 %b, {b:#x}; setp.eq.u32 %keep, %t, 99; setp.ne.u32 %p, %t, 0;\n{before}"
+        text += f"  mov.u32 %x, area;\n  @%p bra freed0;\n  tcgen05.mma.cta_group::1.kind::{kind} [{d}], {where or '%a'}, %b, %idesc{rest}, %keep; // faults here\nfreed0:\n"
         text += FREE.format(columns=32)
         return case("mma_fault", f"tcgen05.mma.{name}", title, [Array("in", "d", "u32", [0])], text, headers=[f"fault: {fault}"])
 
@@ -282,6 +342,17 @@ def faults():
     yield wrong("a_across", "A in tensor memory is transposed", description(128, 16, ("f32", "f16", "f16"), a_across=1), where="[%base+16]")
 
 
+    factored = 1 << 7 | 1 << 10 | 2 << 17 | 1 << 23 | 1 << 27  # mxf4: M 128, N 16
+    yield scaled_wrong("factors_id", "the factors begin at byte 1", factored | 1 << 4)
+    yield scaled_wrong("factors_type", "ue4m3 for mxf4", factored & ~(1 << 23))
+    yield scaled_wrong("factors_rows", "M is 256", factored & ~(3 << 27) | 2 << 27)
+    yield scaled_wrong("factors_k96", "K is 96", factored | 1 << 31)
+    yield scaled_wrong("factors_type_of_a", "A of e4m3 for mxf4", factored & ~(7 << 7))
+    lanes = "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%base+16], {%t}; tcgen05.fence::before_thread_sync; bar.sync 0;\n"
+    yield scaled_wrong("factors_differ", "the parts of tensor memory have different factors", factored, before=lanes)
+
+
 def cases():
     yield from products()
+    yield from scaled()
     yield from faults()
