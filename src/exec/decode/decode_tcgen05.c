@@ -14,8 +14,7 @@
 static bool set_group(decoder *d, uint8_t *group) {
   bool one = ptx_has(d->instr, PTX_MOD_CTA_GROUP__1), two = ptx_has(d->instr, PTX_MOD_CTA_GROUP__2);
   if (one == two) return decode_fail(d, "tcgen05 without one .cta_group");
-  if (two) return decode_fail(d, "tcgen05 with .cta_group::2");
-  *group = 1;
+  *group = two ? 2 : 1;
   return true;
 }
 
@@ -235,9 +234,9 @@ static bool set_output(decoder *d, exec_tensor_mma *m, uint32_t next) {
   const ptx_operand *operand = &instr->operands[next];
   if (operand->kind == PTX_OPERAND_VECTOR) {
     m->masks = true;
-    if (operand->element_count != 4 || next + 1 >= instr->operand_count)
+    if (operand->element_count != 4u * m->group || next + 1 >= instr->operand_count)
       return decode_fail(d, "%u masks of lanes", operand->element_count);
-    for (uint32_t n = 0; n < 4; n++)
+    for (uint32_t n = 0; n < operand->element_count; n++)
       if (!decode_source(d, &operand->elements[n], PTX_B32, &m->mask[n])) return false;
     operand = &instr->operands[++next];
   }

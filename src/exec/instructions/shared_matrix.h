@@ -20,6 +20,7 @@
 #define SHARED_DEPTH_BYTES 32u /* of a row of A or B */
 
 typedef struct shared_matrix {
+  const core_block *block;               /* whose shared memory it is in */
   uint32_t start, leading, stride, base; /* bytes, but base */
   uint32_t swizzle;                      /* tensor_map_swizzle */
   uint32_t pitch;
@@ -27,8 +28,9 @@ typedef struct shared_matrix {
 } shared_matrix;
 
 /* What descriptors of both have in the same bits; swizzle: a tensor_map_swizzle. */
-INLINE shared_matrix shared_matrix_of(uint64_t descriptor, uint32_t swizzle) {
-  return (shared_matrix){.start = (uint32_t)(descriptor & 0x3fff) << 4,
+INLINE shared_matrix shared_matrix_of(const core_block *block, uint64_t descriptor, uint32_t swizzle) {
+  return (shared_matrix){.block = block,
+                         .start = (uint32_t)(descriptor & 0x3fff) << 4,
                          .leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
                          .stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4,
                          .base = (uint32_t)(descriptor >> 49 & 7),
@@ -36,15 +38,16 @@ INLINE shared_matrix shared_matrix_of(uint64_t descriptor, uint32_t swizzle) {
                          .pitch = SHARED_CHUNK << swizzle};
 }
 
-/* Chunk `offset` bytes from the start of the matrix, in the shared memory of a block. */
+/* Chunk `offset` bytes from the start of the matrix, in shared memory. */
 INLINE const unsigned char *shared_chunk(core_warp *w, const exec_instr *i, const shared_matrix *m, uint32_t offset) {
   uint32_t linear = (m->start + offset) & 0x3ffff;
   uint32_t at =
       m->wide_atoms ? linear ^ (((linear >> 7) - m->base) & 3) << 5 : tensor_map_swizzled(linear, m->swizzle, m->base);
-  if (UNLIKELY(at >= w->shared_bytes || w->shared_bytes - at < SHARED_CHUNK))
+  if (UNLIKELY(at >= m->block->shared_bytes || m->block->shared_bytes - at < SHARED_CHUNK))
     core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_ILLEGAL_ADDRESS, at,
-               "the matrix descriptor reaches byte 0x%x of shared memory; the block has %u bytes", at, w->shared_bytes);
-  return w->shared + at;
+               "the matrix descriptor reaches byte 0x%x of shared memory; the block has %u bytes", at,
+               m->block->shared_bytes);
+  return m->block->shared + at;
 }
 
 /* Rows from `first` on, SHARED_DEPTH_BYTES each. */

@@ -105,10 +105,10 @@ void core_tensor_move(exec_warp *x, const exec_instr *i) {
 /* ---- shift ---- */
 
 /* The upper row of 32 gets the one below it, and so on; the last keeps what it has. Rows have 32 bytes. */
-static void shift(core_warp *w, const exec_instr *i, uint32_t lane) {
+static void shift(core_warp *w, const exec_instr *i, uint32_t lane, core_block *block) {
   const exec_tensor_shift *s = i->side;
   uint32_t address = (uint32_t)core_bulk_address(w, &s->at, lane);
-  tensor_memory *memory = core_tensor_memory(w, i, lane, s->group);
+  tensor_memory *memory = core_tensor_memory_of(w, i, lane, block, s->group);
   tensor_place at = core_tensor_place(w, i, lane, memory, address, TENSOR_WARP_LANES, 8, "a shift");
   if (at.lane % TENSOR_WARP_LANES)
     core_fault(w, i, lane, EXEC_FAULT_MISALIGNED, address,
@@ -119,7 +119,12 @@ static void shift(core_warp *w, const exec_instr *i, uint32_t lane) {
 
 void core_tensor_shift(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
-  for (uint32_t m = w->active; m; m &= m - 1) shift(w, i, (uint32_t)__builtin_ctz(m));
+  const exec_tensor_shift *s = i->side;
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    shift(w, i, lane, w->block);
+    if (s->group == 2) shift(w, i, lane, core_tensor_peer(w, i, lane));
+  }
 }
 
 /* ---- commit ---- */

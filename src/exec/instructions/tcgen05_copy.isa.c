@@ -3,7 +3,7 @@
  *
  * A row of the matrix goes to a lane: the lanes that a shape has it for, and the row's one or two chunks of 16 bytes to
  * four columns each. Elements of 4 and 6 bits, sixteen in a chunk, get a byte each on the way if the instruction says
- * so; four bits stand in its middle. */
+ * so; four bits stand in its middle. With .cta_group::2 each block of the pair copies from its own shared memory. */
 #include "exec/instructions/tcgen05.h"
 
 #include "exec/instructions/tcgen05_descriptor.h"
@@ -30,11 +30,12 @@ static void expand(unsigned char *to, const unsigned char *from, uint32_t bits) 
   }
 }
 
-static void copy(core_warp *w, const exec_instr *i, uint32_t lane) {
+/* From the block's shared memory to its tensor memory. */
+static void copy(core_warp *w, const exec_instr *i, uint32_t lane, core_block *block) {
   const exec_tensor_copy *c = i->side;
-  tensor_memory *memory = core_tensor_memory(w, i, lane, c->group);
+  tensor_memory *memory = core_tensor_memory_of(w, i, lane, block, c->group);
   uint64_t descriptor = exec_u64(&w->x, c->descriptor)[lane];
-  shared_matrix matrix = tensor_matrix_of(w, i, lane, "the source", descriptor, false);
+  shared_matrix matrix = tensor_matrix_of(w, i, lane, block, "the source", descriptor, false);
   uint32_t lanes = lane_of(c, c->rows - 1u, c->times - 1u) + 1, address = (uint32_t)core_bulk_address(w, &c->to, lane);
   tensor_place to = core_tensor_place(w, i, lane, memory, address, lanes, c->chunks * 4u, "a copy");
   uint32_t apart = matrix.swizzle ? SHARED_CHUNK : matrix.leading;
@@ -52,5 +53,10 @@ static void copy(core_warp *w, const exec_instr *i, uint32_t lane) {
 
 void ISA(core_tensor_copy)(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
-  for (uint32_t lanes = w->active; lanes; lanes &= lanes - 1) copy(w, i, (uint32_t)__builtin_ctz(lanes));
+  const exec_tensor_copy *c = i->side;
+  for (uint32_t lanes = w->active; lanes; lanes &= lanes - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+    copy(w, i, lane, w->block);
+    if (c->group == 2) copy(w, i, lane, core_tensor_peer(w, i, lane));
+  }
 }

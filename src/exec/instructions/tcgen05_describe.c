@@ -27,7 +27,8 @@ static ptx_type sum_type(tcgen05_kind kind, uint32_t number) {
 }
 
 /* Why the descriptor is not good; NULL: it is. */
-static const char *objection(tcgen05_kind kind, uint32_t bits, const tcgen05_description *d) {
+static const char *objection(const exec_tensor_mma *m, uint32_t bits, const tcgen05_description *d) {
+  tcgen05_kind kind = (tcgen05_kind)m->kind;
   bool integer = kind == TCGEN05_I8, steps = integer && d->columns > 32;
   if (field(bits, 2, 1)) return "it says that A is sparse";
   if (field(bits, 0, 2) || field(bits, 6, 1) || field(bits, 23, 1) || field(bits, 29, 3))
@@ -37,12 +38,14 @@ static const char *objection(tcgen05_kind kind, uint32_t bits, const tcgen05_des
   if (kind == TCGEN05_F16 && d->a_type != d->b_type) return "A and B have different types";
   if (d->saturates && !integer) return "only integers saturate";
   if (integer && (d->a_negated || d->b_negated)) return "integers are not negated";
-  if (d->rows != 64 && d->rows != 128) return "M is not 64 or 128";
+  if (m->group == 1 && d->rows != 64 && d->rows != 128) return "M is not 64 or 128";
+  if (m->group == 2 && d->rows != 128 && d->rows != 256) return "M is not 128 or 256";
+  if (m->group == 2 && d->columns % (integer ? 32 : 16)) return "N is none of those that two blocks have";
   if (!d->columns || d->columns > TCGEN05_COLUMNS || (steps && d->columns % 16))
     return "N is none of those that this kind has";
   if (d->a_across && ptx_type_bits((ptx_type)d->a_type) < 8) return "A of less than 8 bits is transposed";
   if (d->b_across && ptx_type_bits((ptx_type)d->b_type) < 8) return "B of less than 8 bits is transposed";
-  if (d->b_across && ptx_type_bits((ptx_type)d->b_type) == 8 && d->columns % 16)
+  if (d->b_across && ptx_type_bits((ptx_type)d->b_type) == 8 && d->columns % (16 * m->group))
     return "B of 8 bits is transposed, and N no multiple of 16";
   return NULL;
 }
@@ -56,12 +59,13 @@ static const char *objection_to_factors(const exec_tensor_mma *m, uint32_t bits,
   if (!d->a_type || !d->b_type) return "it has a type that this kind does not have";
   if (d->factor_type == PTX_UE4M3 && !(nv && m->scales == 4)) return "factors of ue4m3 are mxf4nvf4's, four to a row";
   if (d->a_factor % m->scales || d->b_factor % m->scales) return "the factors begin inside others";
-  if (d->rows != 128) return "M is not 128";
+  if (d->rows != 128u * m->group) return m->group == 1 ? "M is not 128" : "M is not 256";
+  if (m->group == 2 && d->columns % 16) return "N is none of those that two blocks have";
   if (!d->columns || d->columns > TCGEN05_COLUMNS) return "N is none of those that this kind has";
   if ((d->a_across && ptx_type_bits((ptx_type)d->a_type) < 8) ||
       (d->b_across && ptx_type_bits((ptx_type)d->b_type) < 8))
     return "a matrix of less than 8 bits is transposed";
-  if (d->b_across && d->columns % 16) return "B of 8 bits is transposed, and N no multiple of 16";
+  if (d->b_across && d->columns % (16 * m->group)) return "B of 8 bits is transposed, and N no multiple of 16";
   return NULL;
 }
 
@@ -93,7 +97,7 @@ static tcgen05_description take_apart(const exec_tensor_mma *m, uint32_t bits) {
 tcgen05_description core_tensor_describe(core_warp *w, const exec_instr *i, uint32_t lane, uint32_t bits) {
   const exec_tensor_mma *m = i->side;
   tcgen05_description d = take_apart(m, bits);
-  const char *why = m->scales ? objection_to_factors(m, bits, &d) : objection((tcgen05_kind)m->kind, bits, &d);
+  const char *why = m->scales ? objection_to_factors(m, bits, &d) : objection(m, bits, &d);
   if (why)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "the instruction descriptor is 0x%08x: %s (M %u, N %u)",
                bits, why, d.rows, d.columns);

@@ -13,8 +13,8 @@ static _Noreturn void tensor_bad_descriptor(core_warp *w, const exec_instr *i, u
 }
 
 /* Swizzling modes by the descriptor's number; 1 has atoms of 32 bytes, which only transposed matrices have. */
-INLINE shared_matrix tensor_matrix_of(core_warp *w, const exec_instr *i, uint32_t lane, const char *name,
-                                      uint64_t descriptor, bool across) {
+INLINE shared_matrix tensor_matrix_of(core_warp *w, const exec_instr *i, uint32_t lane, const core_block *block,
+                                      const char *name, uint64_t descriptor, bool across) {
   static const uint8_t swizzles[8] = {[0] = TENSOR_MAP_SWIZZLE_NONE,
                                       [1] = TENSOR_MAP_SWIZZLE_128,
                                       [2] = TENSOR_MAP_SWIZZLE_128,
@@ -28,7 +28,7 @@ INLINE shared_matrix tensor_matrix_of(core_warp *w, const exec_instr *i, uint32_
                     : mode == 1 && !across                ? "atoms of 32 bytes are for transposed matrices"
                                                           : NULL;
   if (why) tensor_bad_descriptor(w, i, lane, name, descriptor, why);
-  shared_matrix matrix = shared_matrix_of(descriptor, swizzles[mode]);
+  shared_matrix matrix = shared_matrix_of(block, descriptor, swizzles[mode]);
   matrix.wide_atoms = mode == 1;
   return matrix;
 }

@@ -3,7 +3,8 @@
  * tcgen05_mma.isa.c, and what an instruction descriptor says.
  *
  * One thread has a whole product done: D of M x N in tensor memory, A of M x K in shared or tensor memory, B of K x N
- * in shared memory. K is 32 bytes of a row. */
+ * in shared memory. K is 32 bytes of a row. With .cta_group::2 the two blocks of a pair have half of the rows of A and
+ * D and half of the columns of B each. */
 #ifndef FF_EXEC_TCGEN05_MMA_H
 #define FF_EXEC_TCGEN05_MMA_H
 
@@ -33,7 +34,7 @@ typedef struct exec_tensor_mma { /* side data */
   uint8_t scales;                                          /* factors along K; 0: without */
   bulk_address d, a, a_factors, b_factors;                 /* of tensor memory */
   uint32_t a_descriptor, b_descriptor, description, keeps; /* slots */
-  uint32_t mask[4];                                        /* slots */
+  uint32_t mask[8];                                        /* slots: four for each block */
 } exec_tensor_mma;
 
 /* An instruction descriptor ("Instruction descriptor"), taken apart. */

@@ -19,7 +19,7 @@ _Static_assert(WGMMA_DEPTH_BYTES == SHARED_DEPTH_BYTES, "K has 32 bytes");
 static void read_shared(core_warp *w, const exec_instr *i, uint64_t descriptor, bool across, uint32_t first,
                         uint32_t rows, unsigned char *to) {
   uint32_t mode = (uint32_t)(descriptor >> 62);
-  shared_matrix m = shared_matrix_of(descriptor, mode ? 4 - mode : TENSOR_MAP_SWIZZLE_NONE);
+  shared_matrix m = shared_matrix_of(w->block, descriptor, mode ? 4 - mode : TENSOR_MAP_SWIZZLE_NONE);
   if (across) shared_columns(w, i, &m, 2, first, rows, to);
   else shared_rows(w, i, &m, first, rows, to);
 }

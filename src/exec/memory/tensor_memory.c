@@ -2,8 +2,9 @@
 /* Tensor memory: who has which columns, and what may be touched (PTX ISA, "Tensor Memory Allocation and Management
  * Instructions").
  *
- * Who ends a wait for columns: another warp of the block, by tcgen05.dealloc (core_barrier_retry). If all of them wait
- * as well, the block cannot go on, and core_fault_deadlock says so. */
+ * Who ends a wait for columns: another warp of the block, by tcgen05.dealloc (core_barrier_retry), and with
+ * .cta_group::2 a warp of the other block of the pair, by allocating as well or by freeing. If all of them wait as
+ * well, the block cannot go on, and core_fault_deadlock says so. */
 #include "exec/memory/tensor_memory.h"
 
 #include <string.h>
@@ -13,8 +14,30 @@
 #include "exec/launch/fault.h"
 #include "ptx/ir.h"
 
+/* NULL: there is none. */
+static core_block *peer_of(const core_block *block) {
+  uint32_t rank = block->rank ^ 1;
+  return rank < block->cluster->count ? block->cluster->blocks[rank] : NULL;
+}
+
+core_block *core_tensor_peer(core_warp *w, const exec_instr *i, uint32_t lane) {
+  core_block *peer = peer_of(w->block);
+  if (!peer)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
+               ".cta_group::2 in block %u of a cluster of %u: there is no other block of its pair", w->block->rank,
+               w->block->cluster->count);
+  if (!peer->live_threads)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
+               ".cta_group::2, and all threads of the other block of the pair have exited");
+  return peer;
+}
+
 tensor_memory *core_tensor_memory(core_warp *w, const exec_instr *i, uint32_t lane, uint32_t group) {
-  core_block *block = w->block;
+  return core_tensor_memory_of(w, i, lane, w->block, group);
+}
+
+tensor_memory *core_tensor_memory_of(core_warp *w, const exec_instr *i, uint32_t lane, core_block *block,
+                                     uint32_t group) {
   if (!block->tensor) block->tensor = ff_alloc(sizeof *block->tensor);
   tensor_memory *memory = block->tensor;
   if (!memory->used) {
@@ -84,11 +107,19 @@ static uint32_t columns_of(core_warp *w, const exec_instr *i) {
   return columns;
 }
 
-/* The first unit of `units` free ones that begin at a multiple of their number; TENSOR_UNITS: there are none. */
-static uint32_t find_free(const tensor_memory *memory, uint32_t units) {
+/* The first unit of `units` that are not taken and begin at a multiple of their number; TENSOR_UNITS: there are
+ * none. */
+static uint32_t find_free(uint32_t taken, uint32_t units) {
   uint32_t wanted = (1u << units) - 1, at = 0;
-  while (at < TENSOR_UNITS && (memory->taken & wanted << at)) at += units;
+  while (at < TENSOR_UNITS && (taken & wanted << at)) at += units;
   return at;
+}
+
+static void take(tensor_memory *memory, uint32_t first, uint32_t units, uint32_t line) {
+  memory->most = units * TENSOR_UNIT;
+  memory->taken |= (uint16_t)(((1u << units) - 1) << first);
+  memory->units[first] = (uint8_t)units;
+  memory->line[first] = line;
 }
 
 static uint32_t line_of(const core_warp *w, const exec_instr *i) {
@@ -115,6 +146,29 @@ static void give_address(core_warp *w, const exec_instr *i, uint32_t column) {
   if (checker) checker->wrote(checker, w, 0, PTX_SPACE_SHARED, to & (EXEC_WINDOW_BYTES - 1), 4);
 }
 
+/* .cta_group::2: the second of two warps, one in each block of the pair, allocates the same columns for both. Until
+ * then, and while there are none, TENSOR_UNITS: who ends this wait is the other block's warp, or who frees columns. */
+static uint32_t allocate_both(core_warp *w, const exec_instr *i, tensor_memory *memory, uint32_t columns) {
+  uint32_t units = columns / TENSOR_UNIT, granted = memory->granted;
+  memory->granted = 0;
+  if (granted) return (granted - 1) / TENSOR_UNIT;
+  core_block *peer = core_tensor_peer(w, i, 0);
+  tensor_memory *other = core_tensor_memory_of(w, i, 0, peer, 2);
+  memory->asked = columns;
+  if (!other->asked) return TENSOR_UNITS;
+  if (other->asked != columns)
+    core_fault(w, i, 0, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
+               "%u columns of tensor memory, but the other block of the pair allocates %u", columns, other->asked);
+  uint32_t first = find_free((uint32_t)memory->taken | other->taken, units);
+  if (first >= TENSOR_UNITS) return TENSOR_UNITS;
+  take(memory, first, units, line_of(w, i));
+  take(other, first, units, line_of(w, i));
+  memory->asked = other->asked = 0;
+  other->granted = first * TENSOR_UNIT + 1;
+  core_barrier_retry(peer, EXEC_TENSOR_BARRIER);
+  return first;
+}
+
 bool core_tensor_alloc(core_warp *w, const exec_instr *i) {
   const exec_tensor_allocation *a = i->side;
   uint32_t columns = columns_of(w, i), units = columns / TENSOR_UNIT;
@@ -126,15 +180,12 @@ bool core_tensor_alloc(core_warp *w, const exec_instr *i) {
     core_fault(w, i, 0, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
                "an allocation of %u columns after one of %u: a block's allocations may not become larger", columns,
                memory->most);
-  uint32_t first = find_free(memory, units);
+  uint32_t first = a->group == 2 ? allocate_both(w, i, memory, columns) : find_free(memory->taken, units);
   if (first >= TENSOR_UNITS) {
     wait_for_columns(w, i);
     return false;
   }
-  memory->most = columns;
-  memory->taken |= (uint16_t)(((1u << units) - 1) << first);
-  memory->units[first] = (uint8_t)units;
-  memory->line[first] = line_of(w, i);
+  if (a->group == 1) take(memory, first, units, line_of(w, i));
   w->block->moved = true;
   give_address(w, i, first * TENSOR_UNIT);
   return true;
@@ -156,6 +207,8 @@ void core_tensor_dealloc(exec_warp *x, const exec_instr *i) {
   memory->taken &= (uint16_t)~units_of(address, columns);
   memory->units[unit] = 0;
   core_barrier_retry(w->block, EXEC_TENSOR_BARRIER);
+  core_block *peer = a->group == 2 ? peer_of(w->block) : NULL; /* it may have ended */
+  if (peer) core_barrier_retry(peer, EXEC_TENSOR_BARRIER);
 }
 
 void core_tensor_relinquish(exec_warp *x, const exec_instr *i) {

@@ -27,6 +27,9 @@ typedef struct tensor_memory {
   bool relinquished;
   bool used;     /* by this block: what follows is its own */
   uint8_t group; /* .cta_group of the block's instructions; 0: not said yet */
+  /* .cta_group::2: columns that a warp of the block waits to allocate, together with one of the other block of the
+   * pair; that one has done it: the first of them, and 1 */
+  uint32_t asked, granted;
   uint32_t cells[TENSOR_LANES][TENSOR_COLUMNS];
 } tensor_memory;
 
@@ -37,6 +40,12 @@ typedef struct tensor_place { /* a part of tensor memory, as an instruction name
 /* The block's tensor memory, for an instruction with this .cta_group (0: it names none). A fault if another one was
  * used before. */
 tensor_memory *core_tensor_memory(core_warp *w, const exec_instr *i, uint32_t lane, uint32_t group);
+/* The other block of the pair: of those whose ranks in the cluster differ in the last bit. A fault if there is none, or
+ * all its threads have exited. */
+core_block *core_tensor_peer(core_warp *w, const exec_instr *i, uint32_t lane);
+/* The same of another block. */
+tensor_memory *core_tensor_memory_of(core_warp *w, const exec_instr *i, uint32_t lane, core_block *block,
+                                     uint32_t group);
 
 /* The place of an address, after a check that `lanes` lanes and `columns` columns from there on exist and are
  * allocated; a fault says which are not. what: of which operand. */

@@ -384,6 +384,36 @@ def fault(name, title, body, launch="grid 1 block 32", kind="illegal_instruction
     return case("fault", f"tcgen05.{name}", title, [Array("in", "d", "u32", [0])], text, launch, headers=[f"fault: {kind}"])
 
 
+def pair_fault(name, title, body, kind, cluster=2):
+    text = HEAD.format(params=D) + "  .reg .u32 %rank; .reg .pred %second; mov.u32 %rank, %cluster_ctarank; setp.eq.u32 %second, %rank, 1;\n" + body + "  ret;\n}"
+    return case("fault", f"tcgen05.{name}", title, [Array("in", "d", "u32", [0])], text, f"grid {cluster} block 32 cluster {cluster}", headers=[f"fault: {kind}"])
+
+
+def faults_of_pairs():
+    allocate, deallocate = ALLOCATE.replace("::1", "::2", 1), DEALLOCATE.replace("::1", "::2", 1)
+    take = f"  {allocate} [at_word], 64; ld.shared.u32 %base, [at_word];\n"
+    yield pair_fault("pair.alone", "a cluster of one block", f"  {allocate} [at_word], 64; // faults here\n", "illegal_instruction", 1)
+    yield pair_fault("pair.differs", "blocks of a pair allocate different numbers of columns", f"  selp.u32 %x, 64, 32, %second;\n  {allocate} [at_word], %x; // faults here\n", "illegal_instruction")
+    yield pair_fault("pair.waits", "only one block of the pair allocates", f"  @%second bra none;\n  {allocate} [at_word], 64;\nnone:\n  barrier.cluster.arrive;\n  barrier.cluster.wait; // faults here\n", "barrier")
+    yield pair_fault("pair.mixed", "one and two blocks in one kernel", take + f"  {DEALLOCATE} %base, 64; // faults here\n", "illegal_instruction")
+    done = "  barrier.cluster.arrive; barrier.cluster.wait;\n"
+    yield pair_fault("pair.exited", "the other block has ended", take + done + f"  @!%second bra stays;\n  {deallocate} %base, 64;\n  exit;\nstays:\n  mov.u32 %y, 0;\nwait:\n  nanosleep.u32 100; add.u32 %y, %y, 1; setp.lt.u32 %p, %y, 1000;\n  @%p bra wait;\n  tcgen05.shift.cta_group::2.down [%base]; // faults here\n", "illegal_instruction")
+
+
+def pair_allocations():
+    """Both blocks get the same columns, whichever comes first; one has allocated, freed and allocated again."""
+    allocate, deallocate = ALLOCATE.replace("::1", "::2", 1), DEALLOCATE.replace("::1", "::2", 1)
+    text = HEAD.format(params=D) + "  .reg .u32 %rank; mov.u32 %rank, %cluster_ctarank; mov.u32 %y, 0;\n"
+    text += f"  {allocate} [at_word], 256; {allocate} [at_word+4], 256;\n  ld.shared.u32 %base, [at_word]; {deallocate} %base, 256;\n"
+    text += f"  {allocate} [at_word+8], 128; {allocate} [at_word+12], 128;\n"
+    for n in (1, 2, 3):
+        text += f"  ld.shared.u32 %x, [at_word+{4 * n}]; mad.lo.u32 %y, %y, 1000, %x;\n"
+    text += "  mad.lo.u32 %t, %rank, 32, %t;\n" + PUT
+    for n, columns in ((1, 256), (2, 128), (3, 128)):
+        text += f"  ld.shared.u32 %base, [at_word+{4 * n}]; {deallocate} %base, {columns};\n"
+    yield case("alloc", "tcgen05.alloc.pair", "two blocks allocate together", [Array("out", "d", "u32", [256000128] * 64)], text + "  ret;\n}", "grid 2 block 32 cluster 2")
+
+
 def faults():
     take = f"  {ALLOCATE} [at_word], 64; ld.shared.u32 %base, [at_word];\n"
     load_word = "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}"
@@ -418,7 +448,9 @@ def faults():
 def cases():
     yield from copies()
     yield from allocations()
+    yield from pair_allocations()
     yield from moves(load)
     yield from moves(store)
     yield from commits()
     yield from faults()
+    yield from faults_of_pairs()

@@ -304,6 +304,110 @@ def scaled():
     yield mma(128, 40, four, 128, 128, block=("mxf4nvf4", ".block16", 4, "ue8m0"))
 
 
+# ---- two blocks ----
+
+
+def as_pair(text, size, extra):
+    """The kernel of one block for a pair: rank 0 issues, both wait; each has its own part of the arrays."""
+    text = text.replace("cta_group::1", "cta_group::2")
+    text = text.replace("  mov.u32 %t, %tid.x;", "  .reg .u32 %rank; .reg .b16 %both; mov.b16 %both, 3; mov.u32 %rank, %cluster_ctarank;\n  mov.u32 %t, %tid.x;", 1)
+    for name, bytes_ in (("s", size * 4), ("a", 512 * extra), ("d", 512)):
+        text = text.replace(f"ld.param.u64 %at, [{name}];", f"ld.param.u64 %at, [{name}]; mad.wide.u32 %at, %rank, {bytes_}, %at;")
+    meet = "barrier.cluster.arrive; barrier.cluster.wait;"
+    text = text.replace("bar.sync 0; tcgen05.fence::after_thread_sync;\n  setp.ne.u32 %p, %t, 0;", f"{meet} tcgen05.fence::after_thread_sync;\n  mad.lo.u32 %x, %rank, 128, %t; setp.ne.u32 %p, %x, 0;", 1)
+    text = text.replace("shared::cluster.b64 [done];", "shared::cluster.multicast::cluster.b64 [done], %both;", 1)
+    return text.replace("  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;\n  @!%first bra freed;", f"  {meet}\n  @!%first bra freed;", 1)
+
+
+def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=False, block=None, b_across=0):
+    d_kind, a_kind, b_kind = kinds
+    dense = block is not None and block[0] != "mxf8f6f4"
+    kind = f"{block[0]}.block_scale{block[1]}" if block else KINDS.get(a_kind, "f8f6f4")
+    depth = 64 if dense else DEPTH.get(a_kind, 32)
+    word = f"tcgen05.mma.cta_group::1.kind::{kind}"
+    name = f"{word}.m{m}n{n}.{'.'.join(kinds)}.{'at' if tensor else f'a{a_swizzle}'}.b{b_swizzle}{'t' if b_across else ''}".replace("group::1", "group::2")
+    name += f"{'.masked' if mask else ''}{'' if keep else '.alone'}"
+    random = Random(name)
+    a = [[tiny_element(a_kind, random) for _ in range(depth)] for _ in range(m)]
+    b = [[tiny_element(b_kind, random) for _ in range(depth)] for _ in range(n)]
+    half, twice = m // 2, m == 128  # rows of a block; whether the upper columns are in lanes 64 to 127
+    width_ = n // 2 if twice else n
+    extra = [[] for _ in range(256)]
+    if tensor:
+        for lane in range(256):
+            row = lane // 128 * half + lane % half
+            extra[lane] = held(a_kind, a[row], dense)
+    if block:
+        a_factors, a_words = factors(m, block[2], block[3], 0, random)
+        b_factors, b_words = factors(n, block[2], block[3], 0, random)
+        sums = multiply_scaled(kinds, a, b, 1, a_factors, b_factors)
+        sides = beside(a_words[:half]) + beside(a_words[half:])
+        extra = [line + x + y for line, x, y in zip(extra, sides, 2 * beside(b_words))]
+    else:
+        sums = multiply(kinds, a, b, 1)
+    columns = max(32, power(width_ + len(extra[0])))
+
+    def cell(value):
+        return int(value) & ALL if d_kind == "s32" else bits_of_value(d_kind, Fraction(value))
+
+    out = []
+    for rank in range(2):
+        for lane in range(128):
+            line = [cell(before(lane, column)) for column in range(columns)]
+            row, first = rank * half + lane % half, (lane // 64 * width_ if twice else 0)
+            if not (mask and mask[rank * 4 + lane // 32] >> lane % 32 & 1):
+                for column in range(width_):
+                    line[column] = cell(sums[row][first + column] + (before(lane, column) if keep else 0))
+            line[width_ : width_ + len(extra[0])] = extra[rank * 128 + lane]
+            folded = 0
+            for value in line:
+                folded = (folded * 31 + value) & ALL
+            out.append(folded)
+    place_a = Place(a_kind, half, 0, a_swizzle, 0, dense)
+    start = 0 if tensor else -(-place_a.bytes // 1024) * 1024
+    place_b = Place(b_kind, n // 2, b_across, b_swizzle, start, dense)
+    size = -(-(start + place_b.bytes) // 1024) * 256
+    image = []
+    for rank in range(2):
+        one = [0] * size
+        if not tensor:
+            place_a.write(one, a[rank * half : rank * half + half])
+        place_b.write(one, b[rank * n // 2 : rank * n // 2 + n // 2])
+        image += one
+    arrays = [Array("in", "s", "b32", image)]
+    if extra[0]:
+        arrays.append(Array("in", "a", "b32", [w for line in extra for w in line]))
+    arrays.append(Array("out", "d", "b32", out))
+    idesc = description(m, n, kinds, b_across=b_across)
+    if block:
+        idesc = idesc & ~0x30 | (block[3] == "ue8m0") << 23
+        if dense:
+            idesc = idesc & ~0x1F80 | 1 << 7 | 1 << 10
+    at = (8 if tensor else 0) + width_
+    rest = f", [%lane+{at}], [%lane+{at + 4}]" if block else ""
+    short = [Array("in", "s", "b32", image[:size]), *arrays[1:]]
+    text = kernel(word, short, columns, width_, len(extra[0]), d_kind, 1, place_a, place_b, tensor, 0, keep, 0, mask, idesc, rest)
+    text = as_pair(text, size, len(extra[0])).replace("{%m0, %m1, %m2, %m3}", "{%m0, %m1, %m2, %m3, %m4, %m5, %m6, %m7}").replace("%m<4>", "%m<8>")
+    return case("mma", name, "two blocks, each with half of the rows of A and D and half of the columns of B", arrays, text, "grid 2 block 128 cluster 2")
+
+
+def pairs():
+    half = ("f32", "f16", "f16")
+    yield pair(256, 32, half)
+    yield pair(256, 128, half, 64, 32, b_across=1)
+    yield pair(128, 32, half, 0, 0)
+    yield pair(128, 64, ("f16", "f16", "f16"), 64, 128, keep=0)
+    yield pair(256, 16, half, tensor=True)
+    yield pair(128, 16, ("f32", "bf16", "bf16"), tensor=True)
+    yield pair(256, 32, half, mask=(1, 0, 0, 0x80000000, ALL, 0, 0xFF00, 0))
+    yield pair(128, 16, half, mask=(1, 0, 0, 0x80000000, ALL, 0, 0xFF00, 0))
+    yield pair(256, 64, ("f32", "tf32", "tf32"))
+    yield pair(256, 32, ("f32", "e4m3", "e2m1"))
+    yield pair(128, 64, ("s32", "s8", "u8"))
+    yield pair(256, 48, ("f32", "e4m3", "e5m2"), block=("mxf8f6f4", "", 1, "ue8m0"))
+    yield pair(256, 32, ("f32", "e2m1", "e2m1"), block=("mxf4nvf4", ".scale_vec::4X", 4, "ue4m3"))
+
+
 def faults():
     good = description(128, 16, ("f32", "f16", "f16"))
     shared = 1 << 46 | 2 << 61 | 64 << 32
@@ -355,4 +459,5 @@ def faults():
 def cases():
     yield from products()
     yield from scaled()
+    yield from pairs()
     yield from faults()
