@@ -117,9 +117,14 @@ static void put_range(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t
   write_chunks(&c);
 }
 
-/* The mbarrier that is told: in a block of the cluster, or where the instruction says. */
+/* The mbarrier that is told: in a block of the cluster, or where the instruction says. With .cta_group::2 it may be in
+ * either block of a pair, by the bit of the address that tells these apart on a GPU. A block's addresses of its own
+ * shared memory have no such bit here; programs clear it, so that both blocks tell the even one's barrier. */
 static void complete(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
   const exec_bulk *bulk = i->side;
+  bool own = bulk->to.space == PTX_SPACE_SHARED && address < EXEC_WINDOW_BYTES;
+  if (bulk->pair && own && w->block->cluster->count > 1)
+    address = core_shared_map(w, (uint32_t)address, w->block->rank & ~1u);
   exec_instr at = *i;
   at.side = &bulk->to;
   if (bulk->completes) core_mbarrier_complete(w, &at, lane, address, bytes);
@@ -141,7 +146,7 @@ static void put_everywhere(core_warp *w, const exec_instr *i, uint32_t lane, uin
   for (uint32_t m = word_of(w, bulk->ranks, lane) & 0xffff; m; m &= m - 1) {
     uint32_t rank = (uint32_t)__builtin_ctz(m);
     put(w, i, lane, core_shared_map(w, (uint32_t)target, rank), context);
-    complete(w, i, lane, core_shared_map(w, (uint32_t)barrier, rank), bytes);
+    complete(w, i, lane, core_shared_map(w, (uint32_t)barrier, bulk->pair ? rank & ~1u : rank), bytes);
   }
 }
 

@@ -19,6 +19,7 @@ typedef struct exec_bulk {
   uint32_t bytes_mask; /* slot: which of 16 bytes; EXEC_NO_OFFSET: all */
   uint32_t ranks;      /* slot: .multicast::cluster; EXEC_NO_OFFSET: the block that `target` names */
   bool completes;      /* `barrier` is told of the bytes */
+  bool pair;           /* .cta_group::2: where the barrier may be, bulk.c */
   bool prefetches;     /* to the L2 cache: only the access stream hears of it */
   bool reduces;
   uint16_t operation; /* reduces: a ptx_mod */
