@@ -16,6 +16,7 @@
 #include "exec/instructions/moves.h"
 #include "exec/launch/native.h"
 #include "exec/instructions/ops_table.h"
+#include "exec/instructions/tcgen05.h"
 #include "trace/coalesce.h"
 
 #define MAX_INSTRUCTIONS 60000u /* of all functions: beyond that compiling takes too long to be worth it */
@@ -357,7 +358,11 @@ static void describe_sync(describer *d, const exec_instr *i) {
 /* What the interpreter does itself: what it reads of the frame (a call and the like: anything), and what a call
  * writes. */
 static void describe_flow(describer *d, const exec_instr *i) {
-  if (i->flow == EXEC_FLOW_BARRIER) {
+  if (i->flow == EXEC_FLOW_BARRIER && ((const exec_sync *)i->side)->tensor) {
+    const exec_tensor_allocation *a = i->side;
+    add_read(d, a->to.slot, a->to.wide ? 8 : 4);
+    add_read(d, a->columns, 4);
+  } else if (i->flow == EXEC_FLOW_BARRIER) {
     add_read(d, i->src[0], 4);
     if (i->src[1] != EXEC_NO_OFFSET) add_read(d, i->src[1], 4);
     bool popc = ((const exec_sync *)i->side)->mode == EXEC_BARRIER_POPC,

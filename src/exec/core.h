@@ -40,10 +40,13 @@
 
 #define EXEC_LANES 32u
 #define EXEC_ALL_LANES UINT32_MAX
-#define EXEC_SLOT 128u    /* bytes of a 32-bit register */
-#define EXEC_BARRIERS 25u /* 0 to 15 are PTX's own; then the cluster's, and one for each group of four warps (wgmma) */
+#define EXEC_SLOT 128u /* bytes of a 32-bit register */
+/* 0 to 15 are PTX's own; then the cluster's, one for each group of four warps (wgmma), and a place to wait for columns
+ * of tensor memory */
+#define EXEC_BARRIERS 26u
 #define EXEC_CLUSTER_BARRIER 16u
 #define EXEC_GROUP_BARRIER 17u
+#define EXEC_TENSOR_BARRIER 25u
 #define EXEC_CLUSTER_MAX 16u /* blocks in a cluster */
 #define EXEC_MAX_THREADS 1024u
 #define EXEC_MAX_WARPS (EXEC_MAX_THREADS / EXEC_LANES)
@@ -202,6 +205,7 @@ typedef struct exec_sync {
   uint8_t is_signed;
   uint8_t cluster;  /* barrier: of the cluster */
   uint8_t group;    /* barrier: of four warps */
+  uint8_t tensor;   /* barrier: tcgen05.alloc (memory/tensor_memory.h) */
   uint8_t absolute; /* redux.f32 .abs */
   uint8_t nan;      /* redux.f32 .NaN */
   uint8_t constant; /* shfl: b and c are constants: `lane` and `valid` hold */
@@ -422,6 +426,7 @@ struct core_block {
   uint32_t own_ranges_room;
   unsigned char *local; /* all warps' local memory */
   uint64_t local_room;
+  struct tensor_memory *tensor; /* memory/tensor_memory.h; NULL: no block has used it here */
   core_warp *warps;
   uint32_t warps_room;
   void *watched; /* core_launch.checker's */
@@ -574,6 +579,8 @@ void core_sync_recheck(core_warp *w);
 /* True: the running split goes on after the barrier at once. False: it waits (parked). */
 bool core_barrier_arrive(core_warp *w, const exec_instr *i);
 void core_barrier_recheck(core_block *block); /* threads have exited */
+/* Those that wait at a place that is no barrier try again. */
+void core_barrier_retry(core_block *block, uint32_t id);
 /* barrier.cluster.arrive and .wait, likewise. */
 bool core_cluster_barrier(core_warp *w, const exec_instr *i);
 void core_cluster_exit(core_warp *w, uint32_t lanes); /* these lanes have exited */

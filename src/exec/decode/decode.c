@@ -340,6 +340,7 @@ static bool decode_one(decoder *d) {
   case PTX_OP_MBARRIER: return decode_mbarrier(d);
   case PTX_OP_TENSORMAP: return decode_tensormap(d);
   case PTX_OP_WGMMA: return decode_wgmma(d);
+  case PTX_OP_TCGEN05: return decode_tcgen05(d);
   case PTX_OP_TEX:
   case PTX_OP_TLD4:
   case PTX_OP_TXQ:

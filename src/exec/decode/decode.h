@@ -79,6 +79,7 @@ bool decode_bulk(decoder *d);         /* decode_bulk.c: cp.async.bulk, cp.reduce
 bool decode_tensormap(decoder *d);    /* decode_bulk.c */
 bool decode_async_access(decoder *d); /* decode_bulk.c: st.async, red.async */
 bool decode_wgmma(decoder *d);        /* decode_wgmma.c */
+bool decode_tcgen05(decoder *d);      /* decode_tcgen05.c */
 bool decode_texture(decoder *d);      /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
 /* When all code is there: the lists of waits. first_of: PTX instruction -> decoded instruction. */
 void decode_waits(decoder *d, const uint32_t *first_of); /* decode_waits.c */

@@ -157,8 +157,7 @@ static bool decode_tensor(decoder *d) {
   if (ptx_has(instr, PTX_MOD_TILE__GATHER4) || ptx_has(instr, PTX_MOD_TILE__SCATTER4) ||
       ptx_has(instr, PTX_MOD_IM2COL__W) || ptx_has(instr, PTX_MOD_IM2COL__W__128))
     return decode_fail(d, "this mode of a tensor copy");
-  if (ptx_has(instr, PTX_MOD_CTA_GROUP__1) || ptx_has(instr, PTX_MOD_CTA_GROUP__2))
-    return decode_fail(d, "a tensor copy with .cta_group");
+  b->pair = ptx_has(instr, PTX_MOD_CTA_GROUP__2);
   if (instr->operand_count < (b->prefetches ? 1u : 2u) + b->completes + (b->im2col && !b->no_offsets))
     return decode_fail(d, "too few operands");
   if (!set_dimensions(d, b)) return false;

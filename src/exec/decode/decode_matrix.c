@@ -282,9 +282,13 @@ static void describe_quad(exec_matrix *m, const ptx_type type[4]) {
 /* mma.sp d, a, b, c, e, f: where the metadata of A's chunks are (e), and whose of a group of four lanes (f). */
 static bool describe_sparse(decoder *d, exec_matrix *m, const shape *s, ptx_type type) {
   const ptx_instr *instr = d->instr;
-  uint32_t bits = ptx_type_bits(type), chunk = type == PTX_TF32 ? 2 : bits == 4 ? 8 : 4, chunks = s->k / chunk;
+  uint32_t bits = type == PTX_B1 ? 1 : held_bits(d, type),
+           chunk = type == PTX_TF32 ? 2
+                   : bits == 4      ? 8
+                                    : 4,
+           chunks = s->k / chunk;
   bool large = bits >= 16, small = bits == 8 || bits == 4;
-  uint32_t fewest = is_short_real(type) && bits == 8 ? 16 : large ? 4 : 8, most = large ? 8 : 16;
+  uint32_t fewest = is_tiny_real(type) ? 16 : large ? 4 : 8, most = large ? 8 : 16;
   if ((!large && !small) || type == PTX_F64 || s->m != 16 || s->n != 8 || s->k % chunk ||
       (chunks != fewest && chunks != most))
     return decode_fail(d, "this sparse shape with .%s", ptx_type_text(type));
@@ -316,6 +320,7 @@ static bool scale_operands(decoder *d, const ptx_operand *operand, uint32_t scal
 /* .kind, .scale_vec and the scales' type, as the manual's table of valid combinations has them; f32 = ... + f32. */
 static bool describe_scales(decoder *d, exec_matrix *m, const shape *s, const ptx_type type[4]) {
   const ptx_instr *instr = d->instr;
+  uint32_t first = m->chunks ? 6 : 4, depth = m->chunks ? 2 : 1; /* of sparse A, twice the columns */
   bool mxf8 = ptx_has(instr, PTX_MOD_KIND__MXF8F6F4), mxf4 = ptx_has(instr, PTX_MOD_KIND__MXF4),
        nvf4 = ptx_has(instr, PTX_MOD_KIND__MXF4NVF4), fours = type[1] == PTX_E2M1 && type[2] == PTX_E2M1;
   uint32_t scales = ptx_has(instr, PTX_MOD_SCALE_VEC__1X)   ? 1
@@ -328,12 +333,12 @@ static bool describe_scales(decoder *d, exec_matrix *m, const shape *s, const pt
   bool good = mxf8   ? scales == 1 && of == PTX_UE8M0
               : mxf4 ? fours && scales == 2 && of == PTX_UE8M0
                      : nvf4 && fours && ((scales == 4 && of == PTX_UE4M3) || (scales > 1 && of == PTX_UE8M0));
-  if (!good || s->m != 16 || s->n != 8 || s->k != (mxf8 ? 32 : 64) || type[0] != PTX_F32 || type[3] != PTX_F32)
+  if (!good || s->m != 16 || s->n != 8 || s->k != (mxf8 ? 32 : 64) * depth || type[0] != PTX_F32 || type[3] != PTX_F32)
     return decode_fail(d, "these types and scales");
   m->scales = (uint8_t)scales;
   m->scale_type = (uint8_t)of;
-  return scale_operands(d, &instr->operands[4], scales, 2, &m->scale_a) &&
-         scale_operands(d, &instr->operands[6], scales, 4, &m->scale_b);
+  return scale_operands(d, &instr->operands[first], scales, 2, &m->scale_a) &&
+         scale_operands(d, &instr->operands[first + 2], scales, 4, &m->scale_b);
 }
 
 static bool decode_mma(decoder *d) {
@@ -344,10 +349,10 @@ static bool decode_mma(decoder *d) {
   ptx_type type[4];
   bool sparse = ptx_has(instr, PTX_MOD_SP) || ptx_has(instr, PTX_MOD_SP__ORDERED_METADATA);
   bool scaled = ptx_has(instr, PTX_MOD_BLOCK_SCALE);
-  if (sparse && of_any_kind(instr)) return decode_fail(d, "sparse mma with block scales, or with .kind::f8f6f4");
-  if (instr->operand_count != (sparse ? 6 : scaled ? 8 : 4)) return decode_fail(d, "%u operands", instr->operand_count);
+  if (instr->operand_count != 4u + (sparse ? 2 : 0) + (scaled ? 4 : 0))
+    return decode_fail(d, "%u operands", instr->operand_count);
   if (!shape_of(d, &s) || !types_of(d, type) || !check_types(d, type)) return false;
-  if (ptx_has(instr, PTX_MOD_KIND__F8F6F4) && (s.m != 16 || s.n != 8 || s.k != 32))
+  if (ptx_has(instr, PTX_MOD_KIND__F8F6F4) && (s.m != 16 || s.n != 8 || s.k != (sparse ? 64 : 32)))
     return decode_fail(d, ".kind::f8f6f4 of m%un%uk%u", s.m, s.n, s.k);
   if (type[1] == PTX_F64 && (ptx_has(instr, PTX_MOD_RZ) || ptx_has(instr, PTX_MOD_RM) || ptx_has(instr, PTX_MOD_RP)))
     return decode_fail(d, "a rounding mode other than .rn");

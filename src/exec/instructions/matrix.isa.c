@@ -8,6 +8,7 @@
 #include "exec/instructions/matrix.h"
 #include "exec/instructions/lanes.h"
 #include "exec/instructions/ops_half.h"
+#include "exec/instructions/small_floats.h"
 
 void ISA(core_mma)(exec_warp *x, const exec_instr *i);
 void ISA(core_quad_mma)(exec_warp *x, const exec_instr *i);
@@ -16,26 +17,6 @@ void ISA(core_matrix_address)(exec_warp *x, const exec_instr *i);
 void ISA(core_row_address)(exec_warp *x, const exec_instr *i);
 
 /* ---- fragments to matrices and back ---- */
-
-/* Every pattern is a number. */
-INLINE double finite_float(uint32_t bits, uint32_t exponent_bits, uint32_t fraction_bits) {
-  int32_t bias = (1 << (exponent_bits - 1)) - 1;
-  uint32_t exponent = bits >> fraction_bits & ((1u << exponent_bits) - 1),
-           fraction = bits & ((1u << fraction_bits) - 1);
-  double sign = bits >> (exponent_bits + fraction_bits) & 1 ? -1 : 1;
-  if (!exponent) return sign * ldexp(fraction, 1 - bias - (int32_t)fraction_bits);
-  return sign * ldexp((1u << fraction_bits) | fraction, (int32_t)exponent - bias - (int32_t)fraction_bits);
-}
-
-INLINE double small_float(uint32_t bits, uint32_t exponent_bits, uint32_t fraction_bits, bool infinite) {
-  uint32_t exponent = bits >> fraction_bits & ((1u << exponent_bits) - 1),
-           fraction = bits & ((1u << fraction_bits) - 1);
-  bool highest = exponent == (1u << exponent_bits) - 1;
-  if (highest && infinite && !fraction) return finite_float(bits, exponent_bits, fraction_bits) * __builtin_inf();
-  if (highest && infinite) return __builtin_nan("");
-  if (highest && fraction == (1u << fraction_bits) - 1) return __builtin_nan(""); /* e4m3: no infinity, one NaN */
-  return finite_float(bits, exponent_bits, fraction_bits);
-}
 
 /* e2m3 and e3m2 in the low bits of a byte, e2m1 in its middle or, eight in a register, without room around it ("Matrix
  * fragments for mma.m16n8k32" and "... m16n8k64"). */

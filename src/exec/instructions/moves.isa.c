@@ -260,6 +260,11 @@ MOVE(ASYNC_COPY) { core_async_copy(x, i); }
 MOVE(COPY_GROUP) { core_copy_group(x, i); }
 MOVE(MBARRIER) { core_mbarrier(x, i); }
 
+void ISA(core_tensor_mma)(exec_warp *x, const exec_instr *i); /* tcgen05_mma.isa.c */
+MOVE(TENSOR_MMA) { ISA(core_tensor_mma)(x, i); }
+void ISA(core_tensor_copy)(exec_warp *x, const exec_instr *i); /* tcgen05_copy.isa.c */
+MOVE(TENSOR_COPY) { ISA(core_tensor_copy)(x, i); }
+
 void ISA(core_matrix_address)(exec_warp *x, const exec_instr *i); /* matrix.isa.c */
 void ISA(core_row_address)(exec_warp *x, const exec_instr *i);
 MOVE(MATRIX_ADDRESS) { ISA(core_matrix_address)(x, i); }

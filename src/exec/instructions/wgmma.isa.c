@@ -2,81 +2,26 @@
 /* wgmma.mma_async for one of its four warps. It is asynchronous; here it is over when it is issued: a program may
  * neither read D nor change A and B before it has waited, and wgmma.wait_group waits for all four warps.
  *
- * Sums are taken as those of mma (matrix.isa.c): in double precision, k ascending from D's element on, rounded once.
- *
- * Shared memory (PTX ISA, "Shared Memory Matrix Layout"): rows of 16 bytes are its units, "chunks" here. A row of the
- * matrix has two of them along K. Where the elements of a row are neighbours, eight rows are `pitch` bytes apart from
- * one to the next, groups of eight the stride offset, the two chunks 16 bytes, or without swizzling the leading offset.
- * Where those of a column are, each k has pitch / 16 neighbouring chunks; groups of these are the leading offset apart,
- * eight k the stride offset; without swizzling the two offsets change places. */
+ * Sums are taken as those of mma (matrix.isa.c): in double precision, k ascending from D's element on, rounded once. */
 #include "exec/instructions/wgmma.h"
 
 #include "exec/instructions/lanes.h"
 #include "exec/instructions/ops_half.h"
-#include "exec/launch/fault.h"
-#include "exec/memory/tensor_map.h"
+#include "exec/instructions/shared_matrix.h"
+#include "exec/instructions/small_floats.h"
 
 void ISA(core_wgmma)(exec_warp *x, const exec_instr *i);
 
-#define CHUNK 16u
+_Static_assert(WGMMA_DEPTH_BYTES == SHARED_DEPTH_BYTES, "K has 32 bytes");
 
 /* ---- matrices in shared memory ---- */
 
-typedef struct shared_matrix {
-  uint32_t start, leading, stride, base; /* bytes, but base */
-  uint32_t swizzle;                      /* tensor_map_swizzle */
-  uint32_t pitch;
-} shared_matrix;
-
-static shared_matrix describe(uint64_t descriptor) {
-  uint32_t mode = (uint32_t)(descriptor >> 62);
-  shared_matrix m = {.start = (uint32_t)(descriptor & 0x3fff) << 4,
-                     .leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
-                     .stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4,
-                     .base = (uint32_t)(descriptor >> 49 & 7),
-                     .swizzle = mode ? 4 - mode : TENSOR_MAP_SWIZZLE_NONE};
-  m.pitch = CHUNK << m.swizzle;
-  return m;
-}
-
-INLINE const unsigned char *chunk_at(core_warp *w, const exec_instr *i, const shared_matrix *m, uint32_t offset) {
-  uint32_t at = tensor_map_swizzled((m->start + offset) & 0x3ffff, m->swizzle, m->base);
-  if (UNLIKELY(at >= w->shared_bytes || w->shared_bytes - at < CHUNK))
-    core_fault(w, i, 0, EXEC_FAULT_ILLEGAL_ADDRESS, at,
-               "the matrix descriptor reaches byte 0x%x of shared memory; the block has %u bytes", at, w->shared_bytes);
-  return w->shared + at;
-}
-
-/* Rows from `first` on, WGMMA_DEPTH_BYTES each. */
-static void read_rows(core_warp *w, const exec_instr *i, const shared_matrix *m, uint32_t first, uint32_t rows,
-                      unsigned char *to) {
-  uint32_t apart = m->swizzle ? CHUNK : m->leading;
-  for (uint32_t n = 0; n < rows; n++) {
-    uint32_t row = first + n, at = row % 8 * m->pitch + row / 8 * m->stride;
-    memcpy(to + n * WGMMA_DEPTH_BYTES, chunk_at(w, i, m, at), CHUNK);
-    memcpy(to + n * WGMMA_DEPTH_BYTES + CHUNK, chunk_at(w, i, m, at + apart), CHUNK);
-  }
-}
-
-/* The same of a matrix of 16-bit elements whose columns' elements are neighbours. */
-static void read_columns(core_warp *w, const exec_instr *i, const shared_matrix *m, uint32_t first, uint32_t rows,
-                         unsigned char *to) {
-  uint32_t in_row = m->pitch / CHUNK, groups = m->swizzle ? m->leading : m->stride,
-           eights = m->swizzle ? m->stride : m->leading;
-  for (uint32_t n = 0; n < rows; n += 8)
-    for (uint32_t k = 0; k < WGMMA_DEPTH_BYTES / 2; k++) {
-      uint32_t chunk = (first + n) / 8;
-      const unsigned char *from =
-          chunk_at(w, i, m, chunk % in_row * CHUNK + chunk / in_row * groups + k % 8 * m->pitch + k / 8 * eights);
-      for (uint32_t e = 0; e < 8; e++) memcpy(to + (n + e) * WGMMA_DEPTH_BYTES + 2 * k, from + 2 * e, 2);
-    }
-}
-
 static void read_shared(core_warp *w, const exec_instr *i, uint64_t descriptor, bool across, uint32_t first,
                         uint32_t rows, unsigned char *to) {
-  shared_matrix m = describe(descriptor);
-  if (across) read_columns(w, i, &m, first, rows, to);
-  else read_rows(w, i, &m, first, rows, to);
+  uint32_t mode = (uint32_t)(descriptor >> 62);
+  shared_matrix m = shared_matrix_of(w->block, descriptor, mode ? 4 - mode : TENSOR_MAP_SWIZZLE_NONE);
+  if (across) shared_columns(w, i, &m, 2, first, rows, to);
+  else shared_rows(w, i, &m, first, rows, to);
 }
 
 /* A in registers: as the A of mma.m16n8k. */
@@ -84,7 +29,7 @@ static void read_registers(const exec_warp *x, const exec_wgmma *g, unsigned cha
   for (uint32_t r = 0; r < 4; r++) {
     const uint32_t *word = exec_u32(x, g->a[r]);
     for (uint32_t l = 0; l < 32; l++)
-      memcpy(to + (l / 4 + r % 2 * 8) * WGMMA_DEPTH_BYTES + r / 2 * CHUNK + l % 4 * 4, &word[l], 4);
+      memcpy(to + (l / 4 + r % 2 * 8) * WGMMA_DEPTH_BYTES + r / 2 * SHARED_CHUNK + l % 4 * 4, &word[l], 4);
   }
 }
 
@@ -97,27 +42,9 @@ static void read_a(core_warp *w, const exec_instr *i, unsigned char *to) {
 
 /* ---- elements ---- */
 
-INLINE double small_float(uint32_t bits, uint32_t fraction_bits, int32_t bias, bool infinite) {
-  uint32_t magnitude = bits & 0x7f, exponent = magnitude >> fraction_bits,
-           fraction = magnitude & ((1u << fraction_bits) - 1), highest = 0x7f >> fraction_bits;
-  double sign = bits & 0x80 ? -1 : 1;
-  if (infinite && exponent == highest) return fraction ? __builtin_nan("") : sign * __builtin_inf();
-  if (!infinite && magnitude == 0x7f) return __builtin_nan("");
-  if (!exponent) return sign * ldexp(fraction, 1 - bias - (int32_t)fraction_bits);
-  return sign * ldexp((1u << fraction_bits) | fraction, (int32_t)exponent - bias - (int32_t)fraction_bits);
-}
-
 /* Element k of `rows` rows, `step` apart in `to`. */
 static void reals_of(ptx_type type, const unsigned char *from, uint32_t rows, uint32_t k, double *to, uint32_t step) {
-  static double e4m3[256], e5m2[256];
-  static bool made;
-  if (UNLIKELY(!__atomic_load_n(&made, __ATOMIC_ACQUIRE))) { /* the same values, whoever comes first */
-    for (uint32_t b = 0; b < 256; b++) {
-      e4m3[b] = small_float(b, 3, 7, false);
-      e5m2[b] = small_float(b, 2, 15, true);
-    }
-    __atomic_store_n(&made, true, __ATOMIC_RELEASE);
-  }
+  const double *small = small_floats(type);
   for (uint32_t n = 0; n < rows; n++, from += WGMMA_DEPTH_BYTES) {
     uint16_t half;
     uint32_t word;
@@ -134,8 +61,7 @@ static void reals_of(ptx_type type, const unsigned char *from, uint32_t rows, ui
       memcpy(&word, from + 4 * k, 4);
       to[n * step] = ops_f32_of(word & 0xffffe000u);
       break;
-    case PTX_E4M3: to[n * step] = e4m3[from[k]]; break;
-    default: to[n * step] = e5m2[from[k]]; break;
+    default: to[n * step] = small[from[k]]; break;
     }
   }
 }

@@ -199,6 +199,13 @@ void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, 
   if (passes > 1) w->trace->units.word[TRACE_LSU / 3] += (uint64_t)(passes - 1) << TRACE_LSU % 3 * TRACE_UNIT_BITS;
 }
 
+void core_trace_tensor(core_warp *w, const exec_instr *i, uint32_t units) {
+  core_trace_issue(w, i->index + 1);
+  uint32_t room = (1u << TRACE_UNIT_BITS) - 1 - trace_count(&w->trace->units, TRACE_TENSOR);
+  w->trace->units.word[TRACE_TENSOR / 3] += (uint64_t)(units < room ? units : room)
+                                            << TRACE_TENSOR % 3 * TRACE_UNIT_BITS;
+}
+
 void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) {
   const exec_access *a = i->side;
   uint32_t bytes = (uint32_t)a->bytes * a->elements, global = 0, shared = 0, local = 0, offset[EXEC_LANES] = {0};

@@ -7,6 +7,7 @@
  * live lanes have all arrived counts 32, as on the hardware, where a barrier counts warps. */
 #include "exec/launch/checker.h"
 #include "exec/launch/fault.h"
+#include "exec/memory/tensor_memory.h"
 
 static const exec_sync *sync_of(const exec_instr *i) { return i->side; }
 
@@ -98,6 +99,24 @@ static void release(core_block *block, uint32_t id) {
   }
 }
 
+void core_barrier_retry(core_block *block, uint32_t id) {
+  block->moved = true;
+  block->idle_turns = 0;
+  if (!(block->barriers_waiting >> id & 1)) return;
+  block->barriers[id] = (core_barrier){0};
+  block->barriers_waiting &= ~(1u << id);
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    for (uint32_t s = 0; s < w->other_count; s++) {
+      exec_split freed = w->others[s];
+      if (freed.state != SPLIT_BARRIER || freed.barrier != id) continue;
+      core_drop_split(w, s--);
+      core_add_ready(w, freed.mask, freed.pc, freed.frame);
+      block->ready |= UINT64_C(1) << n;
+    }
+  }
+}
+
 void core_barrier_open_cluster(core_block *block) {
   if (block->launch->trace)
     for (uint32_t n = 0; n < block->warp_count; n++)
@@ -108,7 +127,8 @@ void core_barrier_open_cluster(core_block *block) {
 void core_barrier_recheck(core_block *block) {
   if (!block->barriers_waiting) return;
   for (uint32_t id = 0; id < EXEC_BARRIERS; id++)
-    if (id != EXEC_CLUSTER_BARRIER && (block->barriers_waiting >> id & 1) && complete(block, &block->barriers[id]))
+    if (id != EXEC_CLUSTER_BARRIER && id != EXEC_TENSOR_BARRIER && (block->barriers_waiting >> id & 1) &&
+        complete(block, &block->barriers[id]))
       release(block, id);
 }
 
@@ -137,6 +157,7 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   const exec_sync *sync = i->side;
   core_block *block = w->block;
   if (sync->cluster) return core_cluster_barrier(w, i);
+  if (sync->tensor) return core_tensor_alloc(w, i);
   uint32_t id = operand_value(w, i->src[0]);
   if (sync->group) id = EXEC_GROUP_BARRIER + w->index / 4;
   else if (id >= EXEC_CLUSTER_BARRIER)

@@ -17,6 +17,7 @@
 #include "exec/launch/fault.h"
 #include "exec/launch/print_order.h"
 #include "exec/launch/reserved_shared.h"
+#include "exec/memory/tensor_memory.h"
 
 #define BUSY_TURNS 64u                 /* turns of computing after which a block counts as waiting */
 #define MOST_BARRIERS 8192u            /* after which it counts as waiting, too */
@@ -133,6 +134,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->at = block->idle_turns = block->busy_turns = 0;
   block->barriers_waiting = 0;
   block->pulled = false;
+  if (block->tensor) block->tensor->used = false;
   block->barrier_count = block->counted = 0;
   block->print.length = 0;
   memset(block->barriers, 0, sizeof block->barriers);
@@ -351,6 +353,7 @@ void core_block_destroy(core_block *block) {
   free(block->warps);
   free(block->own_ranges);
   free(block->phases);
+  free(block->tensor);
   free(block->print.chars);
   free(block);
 }

@@ -197,7 +197,10 @@ _Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t
 static void add_waiting(ff_text *text, const core_warp *w, const exec_split *split) {
   const ptx_func *func = split->frame->function->source;
   uint32_t line = split->pc->index < func->instr_count ? func->instrs[split->pc->index].place.line : 0;
-  if (split->state == SPLIT_BARRIER)
+  if (split->state == SPLIT_BARRIER && split->barrier == EXEC_TENSOR_BARRIER)
+    ff_text_add(text, "\n  warp %u: waits for columns of tensor memory that no other warp can free or allocate with it",
+                w->index);
+  else if (split->state == SPLIT_BARRIER)
     ff_text_add(text, "\n  warp %u: lanes 0x%08x wait at barrier %u", w->index, split->mask, split->barrier);
   else
     ff_text_add(text, "\n  warp %u: lanes 0x%08x wait for lanes 0x%08x", w->index, split->mask,

@@ -123,13 +123,21 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   w->polls = EXEC_SPIN_POLLS;
 }
 
-void core_mbarrier_complete(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
+static void tell(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t count, uint32_t bytes) {
   uint64_t *object = (uint64_t *)(void *)core_bytes_at(w, i, lane, address, sizeof *object, sizeof *object);
   if (w->trace) core_trace_mbarrier_before(w, object);
-  *object = close_phase(add_bytes(*object, 0u - bytes));
-  if (w->trace) core_trace_mbarrier(w, i, object, CORE_MBARRIER_COPIES);
+  *object = close_phase(arrive(*object, count, 0u - bytes));
+  if (w->trace) core_trace_mbarrier(w, i, object, bytes ? CORE_MBARRIER_COPIES : CORE_MBARRIER_ARRIVES);
   w->block->idle_turns = w->block->looks = 0;
   w->block->moved = true;
+}
+
+void core_mbarrier_complete(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
+  tell(w, i, lane, address, 0, bytes);
+}
+
+void core_mbarrier_arrive(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address) {
+  tell(w, i, lane, address, 1, 0);
 }
 
 /* ---- decoding ---- */

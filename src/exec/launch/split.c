@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The splits of a warp: adding, merging, picking and rotating them. core.h has the order and the invariants. */
 #include "exec/core.h"
+#include "exec/memory/tensor_memory.h"
 
 void core_update_ready(core_warp *w) {
   w->next_key = EXEC_NO_KEY;
@@ -145,6 +146,7 @@ void core_park(core_warp *w, const exec_instr *pc, split_state state, uint32_t b
 
 void core_exit(core_warp *w, const exec_instr *i) {
   uint32_t mask = w->active;
+  if (w->block->live_threads == core_lane_count(mask)) core_tensor_exit(w, i);
   for (exec_frame *frame = w->frame, *parent; frame; frame = parent) {
     parent = frame->parent;
     frame->lanes &= ~mask;

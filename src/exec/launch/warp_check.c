@@ -108,7 +108,8 @@ static void check_barriers(const core_block *block) {
     const core_barrier *barrier = &block->barriers[b];
     FF_ASSERT(barrier->arrived == waiting[b] + barrier->absent);
     FF_ASSERT(!barrier->arrived == !(block->barriers_waiting >> b & 1));
-    if (b == EXEC_CLUSTER_BARRIER) continue; /* opens when all of the cluster have arrived, whoever waits */
+    /* opens when all of the cluster have arrived, whoever waits; when columns are freed */
+    if (b == EXEC_CLUSTER_BARRIER || b == EXEC_TENSOR_BARRIER) continue;
     FF_ASSERT(!barrier->arrived || barrier->arrived < (barrier->expected ? barrier->expected : block->live_threads));
   }
 }

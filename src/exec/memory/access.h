@@ -58,6 +58,8 @@ void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value,
 void core_trace_passes(core_warp *w, const exec_instr *i, uint32_t more);
 void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);
 void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);
+/* i has the tensor core multiply: in 512 multiply-adds of half precision. */
+void core_trace_tensor(core_warp *w, const exec_instr *i, uint32_t units);
 void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t mask);
 void core_trace_prefetch(core_warp *w, const exec_instr *i);
 void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at);

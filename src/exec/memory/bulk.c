@@ -15,7 +15,7 @@
 #define CHUNK 16u
 #define ROW_BYTES 2048u /* of a box, at most: 256 elements of 8 bytes */
 
-static uint64_t lane_of(const core_warp *w, const bulk_address *a, uint32_t lane) {
+uint64_t core_bulk_address(const core_warp *w, const bulk_address *a, uint32_t lane) {
   if (a->wide) return exec_u64(&w->x, a->slot)[lane] + (uint64_t)a->add;
   return (uint32_t)(exec_u32(&w->x, a->slot)[lane] + (uint32_t)a->add);
 }
@@ -117,9 +117,14 @@ static void put_range(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t
   write_chunks(&c);
 }
 
-/* The mbarrier that is told: in a block of the cluster, or where the instruction says. */
+/* The mbarrier that is told: in a block of the cluster, or where the instruction says. With .cta_group::2 it may be in
+ * either block of a pair, by the bit of the address that tells these apart on a GPU. A block's addresses of its own
+ * shared memory have no such bit here; programs clear it, so that both blocks tell the even one's barrier. */
 static void complete(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
   const exec_bulk *bulk = i->side;
+  bool own = bulk->to.space == PTX_SPACE_SHARED && address < EXEC_WINDOW_BYTES;
+  if (bulk->pair && own && w->block->cluster->count > 1)
+    address = core_shared_map(w, (uint32_t)address, w->block->rank & ~1u);
   exec_instr at = *i;
   at.side = &bulk->to;
   if (bulk->completes) core_mbarrier_complete(w, &at, lane, address, bytes);
@@ -131,7 +136,8 @@ typedef void (*put_function)(core_warp *w, const exec_instr *i, uint32_t lane, u
 static void put_everywhere(core_warp *w, const exec_instr *i, uint32_t lane, uint32_t bytes, put_function put,
                            void *context) {
   const exec_bulk *bulk = i->side;
-  uint64_t target = lane_of(w, &bulk->target, lane), barrier = bulk->completes ? lane_of(w, &bulk->barrier, lane) : 0;
+  uint64_t target = core_bulk_address(w, &bulk->target, lane),
+           barrier = bulk->completes ? core_bulk_address(w, &bulk->barrier, lane) : 0;
   if (bulk->ranks == EXEC_NO_OFFSET) {
     put(w, i, lane, target, context);
     complete(w, i, lane, barrier, bytes);
@@ -140,7 +146,7 @@ static void put_everywhere(core_warp *w, const exec_instr *i, uint32_t lane, uin
   for (uint32_t m = word_of(w, bulk->ranks, lane) & 0xffff; m; m &= m - 1) {
     uint32_t rank = (uint32_t)__builtin_ctz(m);
     put(w, i, lane, core_shared_map(w, (uint32_t)target, rank), context);
-    complete(w, i, lane, core_shared_map(w, (uint32_t)barrier, rank), bytes);
+    complete(w, i, lane, core_shared_map(w, (uint32_t)barrier, bulk->pair ? rank & ~1u : rank), bytes);
   }
 }
 
@@ -158,7 +164,7 @@ static void range_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_bulk *bulk = i->side;
   exec_instr from = *i;
   from.side = &bulk->from;
-  uint64_t source = lane_of(w, &bulk->source, lane);
+  uint64_t source = core_bulk_address(w, &bulk->source, lane);
   uint32_t bytes = word_of(w, bulk->size, lane);
   if (bytes % CHUNK)
     core_fault(w, i, lane, EXEC_FAULT_MISALIGNED, 0, "a bulk copy of %u bytes: the size must be a multiple of 16",
@@ -192,7 +198,7 @@ static void read_map(core_warp *w, const exec_instr *i, uint32_t lane, tensor_bo
   map_access.space = PTX_SPACE_GENERIC;
   map_access.op = EXEC_OP_LOAD;
   at.side = &map_access;
-  uint64_t address = lane_of(w, &bulk->map, lane);
+  uint64_t address = core_bulk_address(w, &bulk->map, lane);
   memcpy(&box->map, core_bytes_at(w, &at, lane, address, sizeof box->map, 64), sizeof box->map);
   if (box->map.magic != TENSOR_MAP_MAGIC)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address, "there is no tensor map at 0x%llx",
@@ -399,7 +405,7 @@ static void tensor_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
     write_chunks(&box.chunks);
     return;
   }
-  uint64_t shared = lane_of(w, bulk->stores ? &bulk->source : &bulk->target, lane);
+  uint64_t shared = core_bulk_address(w, bulk->stores ? &bulk->source : &bulk->target, lane);
   exec_instr place = *i;
   place.side = bulk->stores ? &bulk->from : &bulk->to;
   uint32_t bytes = box.rows * box.row_bytes;
@@ -467,7 +473,7 @@ static void begin_blank(tensor_map *map) {
 
 static void replace_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_replace *r = i->side;
-  uint64_t address = lane_of(w, &r->map, lane);
+  uint64_t address = core_bulk_address(w, &r->map, lane);
   exec_instr at = *i;
   exec_access access = r->access;
   at.side = &access;
@@ -476,7 +482,7 @@ static void replace_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
   if (!r->field) { /* tensormap.cp_fenceproxy */
     access.space = PTX_SPACE_SHARED;
     access.op = EXEC_OP_LOAD;
-    memcpy(map, core_bytes_at(w, &at, lane, lane_of(w, &r->from, lane), sizeof *map, 64), sizeof *map);
+    memcpy(map, core_bytes_at(w, &at, lane, core_bulk_address(w, &r->from, lane), sizeof *map, 64), sizeof *map);
   } else {
     memcpy(&made, map, sizeof made);
     begin_blank(&made);

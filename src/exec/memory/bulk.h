@@ -19,6 +19,7 @@ typedef struct exec_bulk {
   uint32_t bytes_mask; /* slot: which of 16 bytes; EXEC_NO_OFFSET: all */
   uint32_t ranks;      /* slot: .multicast::cluster; EXEC_NO_OFFSET: the block that `target` names */
   bool completes;      /* `barrier` is told of the bytes */
+  bool pair;           /* .cta_group::2: where the barrier may be, bulk.c */
   bool prefetches;     /* to the L2 cache: only the access stream hears of it */
   bool reduces;
   uint16_t operation; /* reduces: a ptx_mod */
@@ -45,6 +46,8 @@ typedef struct exec_replace {
 
 /* The function of a reduction, or NULL; as exec_atomic_find. (decode_bulk.c) */
 exec_atomic_function exec_bulk_reduction(ptx_mod op, ptx_type type, bool global);
+/* The address in one lane. */
+uint64_t core_bulk_address(const core_warp *w, const bulk_address *a, uint32_t lane);
 void core_bulk(exec_warp *x, const exec_instr *i);
 void core_tensor_replace(exec_warp *x, const exec_instr *i);
 /* Bytes of one lane in any space but local memory, `align` a power of two; i->side is an exec_access. A fault if they
@@ -53,5 +56,7 @@ unsigned char *core_bytes_at(core_warp *w, const exec_instr *i, uint32_t lane, u
                              uint32_t align);
 /* `bytes` bytes have come: the mbarrier is told. i->side is an exec_access of shared memory. (mbarrier.c) */
 void core_mbarrier_complete(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes);
+/* One arrival at an mbarrier; likewise. */
+void core_mbarrier_arrive(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address);
 
 #endif

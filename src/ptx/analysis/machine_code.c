@@ -232,6 +232,18 @@ static ptx_cost matrix(const ptx_instr *instr) {
   return cost;
 }
 
+/* tcgen05: a load or store of tensor memory has a pass for each register. What mma multiplies is known when it runs
+ * (core_trace_tensor). */
+static ptx_cost tensor_memory(const ptx_instr *instr) {
+  bool load = ptx_has(instr, PTX_MOD_LD), store = ptx_has(instr, PTX_MOD_ST);
+  if (!load && !store) return cost_of((sequence){.other = 1});
+  const ptx_operand *registers = &instr->operands[load || !instr->operand_count ? 0 : instr->operand_count - 1];
+  uint32_t count = registers->kind == PTX_OPERAND_VECTOR ? registers->element_count : 1;
+  ptx_cost cost = on_chip(1, load);
+  cost.count[PTX_PIPE_LSU] = (uint8_t)(count < PTX_COST_MAX ? count : PTX_COST_MAX);
+  return cost;
+}
+
 static ptx_cost wide_product(void) { /* one instruction that has its pipe twice as long */
   ptx_cost cost = cost_of((sequence){.fma = 2, .cycles = ADD});
   cost.count[PTX_PIPE_SLOTS] = 1;
@@ -267,6 +279,7 @@ static ptx_cost single(const ptx_instr *instr) {
     return fragments(instr);
   case PTX_OP_MMA:
   case PTX_OP_WGMMA: return matrix(instr);
+  case PTX_OP_TCGEN05: return tensor_memory(instr);
   case PTX_OP_SET:
   case PTX_OP_SETP: return cost_of(comparison(instr));
   case PTX_OP_SELP:

@@ -19,6 +19,8 @@ from . import (
     forms_multimem,
     forms_random,
     forms_space,
+    forms_tcgen05,
+    forms_tcgen05_mma,
     forms_tensor,
     forms_warp,
     forms_wgmma,
@@ -42,6 +44,8 @@ GROUPS = {
     "wgmma": forms_wgmma,
     "tensor": forms_tensor,
     "multimem": forms_multimem,
+    "tcgen05": forms_tcgen05,
+    "tcgen05_mma": forms_tcgen05_mma,
 }
 
 TOGETHER = {
@@ -75,6 +79,8 @@ TOGETHER = {
         "registers": "mov",
         "remote": "mbarrier st",
     },
+    "tcgen05_mma": {"fault": "mma_fault"},
+    "tcgen05": {name: name for name in ("alloc", "ld", "st", "cp", "shift", "commit", "fault")},
 }
 SPACES = ("global", "shared", "local", "const", "param")
 INTEGERS = {f"{sign}{bits}" for sign in "usb" for bits in (8, 16, 32, 64)}
@@ -90,6 +96,8 @@ def part(case):
         return "_to_".join("integer" if t in INTEGERS else "float" for t in reversed(types[:2]))
     if case.mnemonic in ("setp", "set"):
         return "integer" if types[-1] in INTEGERS else "float"
+    if case.mnemonic == "mma" and case.name.startswith("tcgen05"):
+        return next(word for word in words if word.startswith("kind::"))[6:]
     if case.mnemonic in ("mma", "wmma", "wgmma"):
         return "integer" if "s32" in types else "float"
     return ""

@@ -490,6 +490,88 @@ def sparse_file(k, kinds, selector, word="sp::ordered_metadata", saturate=False)
     return Case("mma.sp", name, title, arrays, text, ["launch: grid 1 block 32"])
 
 
+def tiny_sparse_file(a_kind, b_kind, d_kind="f32", words="kind::f8f6f4", scales=0, scale_kind="", selectors=((0, 0), (0, 0))):
+    """As tiny_file, with half of A's elements: of bytes two of four columns, of four bits alone two pairs of eight."""
+    dense = words.startswith("kind::mxf4")
+    m, n, k, side = 16, 8, 128 if dense else 64, 8 if dense else 4
+    kinds = (d_kind, a_kind, b_kind, d_kind)
+    vec = f".block_scale.scale_vec::{scales}X" if scales else ""
+    types = ".".join(kinds) + (f".{scale_kind}" if scales else "")
+    instruction = f"mma.sp::ordered_metadata.sync.aligned.m{m}n{n}k{k}.row.col.{words}{vec}.{types}"
+    random = Random(instruction + str(selectors))
+    a = [[tiny_element(a_kind, random) for _ in range(k // 2)] for _ in range(m)]
+    b = [[tiny_element(b_kind, random) for _ in range(n)] for _ in range(k)]
+    c = matrix(d_kind, m, n, random)
+    columns = [[] for _ in range(m)]
+    metadata = [0] * LANES
+    for row in range(m):
+        for chunk in range(16):
+            width_, kept, bits = kept_columns("u4" if dense else "u8", random)
+            lane, bit = row % 8 * 4 + chunk // 8 * 2 + (row >= 8), chunk % 8 * 4
+            metadata[lane] |= bits << bit
+            columns[row] += [chunk * width_ + one for one in kept]
+    data = [[random.bits(32) for _ in range(LANES)] for _ in "ab"]
+    factors = [[[Fraction(1)] * max(1, scales) for _ in range(count)] for count in (m, n)]
+    for which, (byte, thread) in enumerate(selectors):
+        for row in range((m, n)[which] if scales else 0):
+            lane = row % 8 * 4 + thread * 2 + row // 8 if which == 0 else row * 4 + thread
+            for i in range(scales):
+                bits, at = (124 + random.below(7) if scale_kind == "ue8m0" else 0x30 + random.below(24)), 8 * (byte + i)
+                data[which][lane] = data[which][lane] & ~(0xFF << at) | bits << at
+                factors[which][row][i] = factor(scale_kind, bits)
+    block = k // max(1, scales)
+    d = []
+    for row in range(m):
+        d.append([])
+        for column in range(n):
+            total = Fraction(value_of(d_kind, c[row][column]))
+            for element_, at in zip(a[row], columns[row]):
+                left = tiny_value(a_kind, element_) * factors[0][row][at // block]
+                total += left * tiny_value(b_kind, b[at][column]) * factors[1][column][at // block]
+            d[-1].append(bits_of_value(d_kind, total))
+    lane_words = {"a": [], "b": []}
+    for lane in range(LANES):
+        g, t = lane // 4, lane % 4
+        for letter in "ab":
+            for r in range(4):
+                word = 0
+                for j in range(side):
+                    if letter == "a":
+                        kind, bits = a_kind, a[g + 8 * (r % 2)][t * side + j + 4 * side * (r // 2)]
+                    else:
+                        kind, bits = b_kind, b[t * side + j + 4 * side * r][g]
+                    bits, size = container(kind, bits, dense, random)
+                    word |= bits << j * size
+                lane_words[letter].append(word)
+    sums = registers(d_kind, m * n, False)
+    held = lambda whole: fragment(d_kind, sums, lambda lane, i: whole[accumulator((m, n, k), d_kind)(lane // 4, lane % 4, i)[0]][lane % 4 * 2 + i % 2])
+    arrays = [Array("in", "a", "b32", lane_words["a"]), Array("in", "b", "b32", lane_words["b"]), Array("in", "c", "b32", held(c))]
+    text = mma_kernel(instruction, kinds, [sums, 4, 4, sums]).replace(".version 8.4\n.target sm_90", ".version 8.7\n.target sm_120a")
+    closing, load, end = names("c", sums) + ";", "", ", %e, 0"
+    for letter, values in (("e", metadata), *zip("fg" if scales else "", data)):
+        arrays.append(Array("in", letter, "b32", values))
+        text = text.replace(".param .u64 d)", f".param .u64 {letter}, .param .u64 d)", 1)
+        load += f"  .reg .b32 %{letter}; ld.param.u64 %at, [{letter}]; mad.wide.u32 %at, %t, 4, %at; ld.global.b32 %{letter}, [%at];\n"
+    for letter, pair in zip("fg" if scales else "", selectors):
+        end += f", %{letter}, {{{pair[0]}, {pair[1]}}}"
+    arrays.append(Array("out", "d", "b32", held(d)))
+    text = text.replace(closing, closing[:-1] + end + ";").replace(f"  {instruction}", load + f"  {instruction}")
+    name = instruction.replace(".sync.aligned", "") + "".join(f".{byte}{thread}" for byte, thread in selectors if scales)
+    title = "half of the elements of A, which e says; f, g: factors of blocks" if scales else "half of the elements of A, which e says; elements in bytes"
+    return Case("mma.sp", name, title, arrays, text, ["launch: grid 1 block 32"])
+
+
+def tiny_sparse_files():
+    tiny = ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")
+    for i, a in enumerate(tiny):
+        yield tiny_sparse_file(a, tiny[(i + 2) % 5], "f16" if i == 2 else "f32")
+        yield tiny_sparse_file(a, tiny[(i + 4) % 5], "f32", "kind::mxf8f6f4", 1, "ue8m0", ((i % 4, i % 2), ((i + 1) % 4, (i + 2) % 4)))
+    yield tiny_sparse_file("e2m1", "e2m1", "f32", "kind::mxf4", 2, "ue8m0", ((2, 1), (0, 3)))
+    yield tiny_sparse_file("e2m1", "e2m1", "f32", "kind::mxf4nvf4", 2, "ue8m0", ((0, 0), (2, 2)))
+    for kind in ("ue8m0", "ue4m3"):
+        yield tiny_sparse_file("e2m1", "e2m1", "f32", "kind::mxf4nvf4", 4, kind, ((0, 1), (0, 2)))
+
+
 def sparse_b(kind):
     """Four rows of lanes' elements after one another, as for dense shapes."""
     side = 32 // width(kind) if width(kind) < 32 else 1
@@ -579,6 +661,7 @@ def cases():
     yield from mma_files()
     yield from tiny_files()
     yield from sparse_files()
+    yield from tiny_sparse_files()
     for load in (True, False):
         for count in (1, 2, 4):
             for transposed in (False, True):

@@ -140,6 +140,22 @@ give:
     return kernel_case("load", f"cp.async.bulk.tensor.{rank}d.{name}", title, arrays, text, "grid 1 block 32", target=(86, "90a"))
 
 
+def pair_case(name, tensor, first, title):
+    """Both blocks of a pair load the box, and tell the mbarrier of the even one."""
+    case = load_case(name, tensor, first, title)
+    image = case.arrays[2].values
+    meet = "barrier.cluster.arrive; barrier.cluster.wait;"
+    text = case.text.replace("sm_90a", "sm_100a").replace("mov.u32 %t, %tid.x;", ".reg .u32 %rank; .reg .pred %even; mov.u32 %rank, %cluster_ctarank; setp.eq.u32 %even, %rank, 0;\n  mov.u32 %t, %tid.x;", 1)
+    text = text.replace("  setp.ne.u32 %p, %t, 0; mov.s32", f"  {meet} setp.ne.u32 %p, %t, 0; mov.s32", 1)
+    text = text.replace(f"mbarrier.arrive.expect_tx.shared.b64 _, [mark], {tensor.total};", f"@%even mbarrier.arrive.expect_tx.shared.b64 _, [mark], {2 * tensor.total};")
+    text = text.replace(f"tensor.{len(first)}d.shared::cluster.global.tile", f"tensor.{len(first)}d.cta_group::2.shared::cluster.global.tile")
+    text = text.replace("wait:\n", "  @!%even bra told;\nwait:\n").replace("  @!%p bra wait;\n", f"  @!%p bra wait;\ntold:\n  {meet}\n")
+    text = text.replace("ld.param.u64 %at, [d];\ngive:", f"ld.param.u64 %at, [d]; mad.wide.u32 %at, %rank, {4 * len(image)}, %at;\ngive:")
+    arrays = [*case.arrays[:2], Array("out", "d", "u32", image + image)]
+    body = text.split("\n", 3)[3]
+    return kernel_case("load", f"cp.async.bulk.tensor.{len(first)}d.cta_group::2.{name}", title, arrays, body, "grid 2 block 32 cluster 2", target=(86, "100a"))
+
+
 OPERATIONS = {
     "": lambda old, new, bits: new,
     "add": lambda old, new, bits: old + new & (1 << bits) - 1,
@@ -200,6 +216,7 @@ def cases():
     without = Tensor("u32", [20, 12], [96], [8, 4], tells_steps=False)
     yield load_case("from_zeros.steps", without, (4, 3), "and what counts from 1 is 1 where it is left out", mark=0)
     yield load_case("swizzle128.outside", Tensor("u32", [40, 10], [160], [32, 8], swizzle=3), (16, 4), "swizzled, partly outside")
+    yield pair_case("pair", flat, (4, 3), "both blocks tell the mbarrier of the even one")
     yield store_case("inside", flat, (4, 3), "a box inside the tensor")
     yield store_case("outside", flat, (-3, 10), "what is outside is not stored")
     yield store_case("steps", Tensor("u32", [8, 20], [32], [8, 9], steps=[1, 3]), (0, 1), "every third row")
