@@ -14,6 +14,7 @@
 
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
+#include "exec/memory/zero.h"
 
 typedef struct region { /* the rows one side of a copy touches */
   uint64_t address, width, height, depth, pitch, slice;
@@ -171,9 +172,22 @@ cudaError_t engine_copy_run(const engine_copy *copy) {
 
 /* ---- sets ---- */
 
+#define FILL_BYTES (UINT64_C(64) << 10) /* at once: what a cache holds */
+
 static void fill_row(char *to, uint64_t elements, uint32_t element, uint32_t value) {
-  if (element == 1) memset(to, (int)(value & 0xff), elements);
-  for (uint64_t i = 0; element > 1 && i < elements; i++) memcpy(to + i * element, &value, element); /* little-endian */
+  uint64_t bytes = elements * element;
+  if (!value) {
+    exec_memory_zero(ff_engine.memory, (uint64_t)(uintptr_t)to, bytes);
+  } else if (element == 1) {
+    memset(to, (int)(value & 0xff), bytes);
+  } else {
+    memcpy(to, &value, element); /* little-endian */
+    for (uint64_t done = element, more; done < bytes; done += more) {
+      more = done < FILL_BYTES ? done : FILL_BYTES;
+      if (more > bytes - done) more = bytes - done;
+      memcpy(to + done, to, more);
+    }
+  }
 }
 
 static void set_slices(const engine_set *set, engine_stream *stream, bool blocking) {

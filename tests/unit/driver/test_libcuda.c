@@ -257,6 +257,23 @@ static void test_memory(void **state) {
   succeed(cuMemFree_v2(wide));
 }
 
+/* Sets of more than is written at once, and of so much zero that pages are given back. */
+static void test_large_sets(void **state) {
+  enum { WORDS = 20000001, BYTES = 4 * WORDS + 4 };
+  CUdeviceptr at;
+  uint32_t *words = malloc(BYTES);
+  succeed(cuMemAlloc_v2(&at, BYTES));
+  succeed(cuMemsetD32_v2(at, 0x01020304, WORDS));
+  succeed(cuMemcpyDtoH_v2(words, at, BYTES));
+  for (uint32_t n = 0; n < WORDS; n++) assert_int_equal(words[n], 0x01020304);
+  assert_int_equal(words[WORDS], 0);
+  succeed(cuMemsetD32_v2(at + 8, 0, WORDS - 3));
+  succeed(cuMemcpyDtoH_v2(words, at, BYTES));
+  for (uint32_t n = 0; n < WORDS; n++) assert_int_equal(words[n], n < 2 || n == WORDS - 1 ? 0x01020304 : 0);
+  succeed(cuMemFree_v2(at));
+  free(words);
+}
+
 static void test_copies(void **state) {
   CUdeviceptr a, b;
   unsigned char in[256], out[256];
@@ -599,21 +616,14 @@ static void test_fault(void **state) {
 int main(void) {
   setenv("FARFAULT_MACHINE", "v100", 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_layout),
-      cmocka_unit_test(test_not_initialised),
-      cmocka_unit_test(test_device),
-      cmocka_unit_test(test_contexts),
-      cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_streams),
-      cmocka_unit_test(test_module),
-      cmocka_unit_test(images_that_are_none),
-      cmocka_unit_test(test_jit_log),
-      cmocka_unit_test(test_constant_by_address),
-      cmocka_unit_test(test_launch),
-      cmocka_unit_test(test_link),
-      cmocka_unit_test(test_entry_points),
-      cmocka_unit_test(test_fault),
+      cmocka_unit_test(test_layout),       cmocka_unit_test(test_not_initialised),
+      cmocka_unit_test(test_device),       cmocka_unit_test(test_contexts),
+      cmocka_unit_test(test_memory),       cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_large_sets),   cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_module),       cmocka_unit_test(images_that_are_none),
+      cmocka_unit_test(test_jit_log),      cmocka_unit_test(test_constant_by_address),
+      cmocka_unit_test(test_launch),       cmocka_unit_test(test_link),
+      cmocka_unit_test(test_entry_points), cmocka_unit_test(test_fault),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

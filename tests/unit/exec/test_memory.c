@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "exec/memory/address_space.h"
+#include "exec/memory/zero.h"
 
 static exec_memory *memory;
 
@@ -54,6 +54,33 @@ static void test_large(void **state) {
   assert_ptr_equal(exec_memory_find(memory, small->address), small);
   assert_ptr_equal(exec_memory_find(memory, next->address + 4095), next);
   assert_true(next->address < large->address); /* the gap before the large one is used */
+}
+
+static bool resident(uint64_t page) {
+  unsigned char here;
+  assert_int_equal(mincore((void *)(uintptr_t)page, 4096, &here), 0);
+  return here & 1;
+}
+
+/* Zeros in much memory take no pages, and no byte beside them changes. */
+static void test_zero(void **state) {
+  uint64_t mib = 1 << 20, bytes = 72 * mib;
+  const exec_allocation *a = allocate(bytes);
+  unsigned char *at = (unsigned char *)(uintptr_t)a->address;
+  memset(at, 7, bytes);
+  exec_memory_zero(memory, a->address + 100, 70 * mib);
+  for (uint64_t n = 0; n < bytes; n += 4096) assert_int_equal(at[n], n - 100 < 70 * mib ? 0 : 7);
+  assert_int_equal(at[99], 7);
+  assert_int_equal(at[100], 0);
+  assert_int_equal(at[99 + 70 * mib], 0);
+  assert_int_equal(at[100 + 70 * mib], 7);
+  exec_memory_zero(memory, a->address, bytes);
+  assert_false(resident(a->address + 8 * mib));
+  memset(at, 7, bytes);
+  exec_memory_zero(memory, a->address, 32 * mib); /* less is written */
+  assert_true(resident(a->address + 8 * mib));
+  assert_int_equal(at[32 * mib - 1], 0);
+  assert_int_equal(at[32 * mib], 7);
 }
 
 static void test_tombstones(void **state) {
@@ -271,7 +298,7 @@ int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {T(test_bounds),      T(test_large),     T(test_tombstones), T(test_places),
                                      T(test_place_taken), T(test_canonical), T(test_padding),    T(test_limits),
-                                     T(test_full),        T(test_row),       T(test_registered), T(test_nearest),
-                                     T(test_random)};
+                                     T(test_full),        T(test_row),       T(test_zero),       T(test_registered),
+                                     T(test_nearest),     T(test_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
