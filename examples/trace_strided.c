@@ -81,8 +81,8 @@ static void read_trace(const char *path) {
     accesses++;
     lines += ff_trace_access_lines(item.record[0]);
   } while (item.kind != FF_TRACE_END);
-  printf("%" PRIu64 " launches, %" PRIu64 " accesses to %" PRIu64 " lines in %" PRIu64 " bytes\n", launches, accesses,
-         lines, ff_trace_information(reader)->bytes);
+  printf("%" PRIu64 " launch%s, %" PRIu64 " accesses to %" PRIu64 " lines in %" PRIu64 " bytes\n", launches,
+         launches == 1 ? "" : "es", accesses, lines, ff_trace_information(reader)->bytes);
   ff_trace_close(reader);
 }
 

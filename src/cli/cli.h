@@ -62,6 +62,9 @@ const char *cli_old_argument(const char *flag, const char **value, const struct 
 /* Writes what an option like --json FILE asks for: "-" is stdout. Returns the exit status; a failure is told to the
  * user. */
 int cli_write_or_print(const char *file, const ff_text *text);
+/* What follows a noun: "" for one of them, else "s"; "", "es". */
+static inline const char *cli_s(uint64_t count) { return count == 1 ? "" : "s"; }
+static inline const char *cli_es(uint64_t count) { return count == 1 ? "" : "es"; }
 /* Of --version, to stdout. */
 void cli_print_version(void);
 /* `farfault help --options`: a line per option of every command, also of hidden ones, to stdout: command, letter, name,
@@ -86,6 +89,8 @@ const char *cli_closest(const char *word, const char *const *candidates);
 /* Writes the whole text to stdout; CLI_FAILED with a message if that fails (a full disk), CLI_DONE for a closed
  * pipe. */
 int cli_print(const ff_text *text);
+/* The same for what might go into a file: its lines stay on a terminal, too. */
+int cli_print_as_it_is(const ff_text *text);
 
 /* ---- setup.c: what --machine, --memory, --set and the options of choices.def say ---- */
 

@@ -28,17 +28,22 @@ const char *cli_closest(const char *word, const char *const *candidates) {
   return near;
 }
 
-int cli_print(const ff_text *text) {
+int cli_print_as_it_is(const ff_text *text) {
   signal(SIGPIPE, SIG_IGN);
-  size_t width = cli_text_width(STDOUT_FILENO);
-  ff_text wrapped = {0};
-  if (width && text->length && *text->chars != '{') cli_wrap(text->chars, width, 0, &wrapped);
-  const ff_text *shown = wrapped.chars ? &wrapped : text;
-  bool good = !shown->length || fwrite(shown->chars, 1, shown->length, stdout) == shown->length;
-  free(wrapped.chars);
+  bool good = !text->length || fwrite(text->chars, 1, text->length, stdout) == text->length;
   if (fflush(stdout) != 0) good = false;
   if (good || errno == EPIPE) return CLI_DONE;
   return cli_fail(CLI_FAILED, "cannot write the output: %s", strerror(errno));
+}
+
+int cli_print(const ff_text *text) {
+  size_t width = cli_text_width(STDOUT_FILENO);
+  if (!width || !text->length || *text->chars == '{') return cli_print_as_it_is(text);
+  ff_text wrapped = {0};
+  cli_wrap(text->chars, width, 0, &wrapped);
+  int status = cli_print_as_it_is(&wrapped);
+  free(wrapped.chars);
+  return status;
 }
 
 /* Help and version texts go through stdio's buffer, argp's too: whether they could be written is known at the end. */

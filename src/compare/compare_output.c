@@ -95,7 +95,9 @@ static void notes_write(const compare_names *names, ff_text *out) {
 
 void compare_table_write(const comparison *c, const compare_names *names, const compare_options *options, bool all,
                          ff_text *out) {
-  size_t changes = c->changes.count;
+  size_t alone = 0;
+  for (size_t i = 0; i < c->changes.count; i++) alone += c->changes.items[i].presence != COMPARE_BOTH;
+  size_t changes = c->changes.count - alone;
   ff_text_add(out, "farfault: ");
   clean_write(names->before, out);
   ff_text_add(out, " (before), ");
@@ -104,8 +106,9 @@ void compare_table_write(const comparison *c, const compare_names *names, const 
   if (!changes) ff_text_add(out, "no change");
   else ff_text_add(out, "%zu change%s", changes, changes == 1 ? "" : "s");
   if (options->threshold > 0) ff_text_add(out, " of more than %.4g %%", 100 * options->threshold);
-  ff_text_add(out, " in %zu numbers", c->compared);
-  if (changes) ff_text_add(out, ": %zu worse, %zu better", c->worse, c->better);
+  ff_text_add(out, " in %zu number%s", c->compared, c->compared == 1 ? "" : "s");
+  if (c->changes.count) ff_text_add(out, ": %zu worse, %zu better", c->worse, c->better);
+  if (alone) ff_text_add(out, "; %zu row%s with no number of both", alone, alone == 1 ? "" : "s");
   ff_text_add(out, "\n");
   notes_write(names, out);
   for (int level = 0; level < COMPARE_LEVELS; level++) level_write(c, (compare_level)level, all, out);

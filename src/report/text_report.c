@@ -314,10 +314,18 @@ static void incomplete_write(const report_run *run, ff_text *out) {
   ff_text_add(out, "\n");
 }
 
+/* A note of a run of which only profile ranges count (session_results.c). */
+static bool note_says_it(const report_run *run) {
+  for (uint32_t i = 0; i < run->note_count; i++)
+    if (!strncmp(run->notes[i], "nothing is counted: ", 20) || strstr(run->notes[i], ", in which the program launched"))
+      return true;
+  return false;
+}
+
 static bool launched_nothing(const report_run *run) {
   for (uint32_t i = 0; i < run->result_count; i++)
     if (run->results[i].error[0] || run->results[i].counters.launches) return false;
-  return run->complete && run->result_count;
+  return run->complete && run->result_count && !note_says_it(run);
 }
 
 static void header_write(const report_run *run, ff_text *out) {

@@ -112,8 +112,8 @@ static ff_status load_machine(session *session, ff_error *error) {
   if (status) return status;
   set_short_name(session);
   if (session->spec.gpus && session->options.devices > session->spec.gpus)
-    return ff_fail(error, FF_INVALID, "%s has %u GPUs, not %u", session->machine, (unsigned)session->spec.gpus,
-                   session->options.devices);
+    return ff_fail(error, FF_INVALID, "%s has %u GPU%s, not %u", session->machine, (unsigned)session->spec.gpus,
+                   session->spec.gpus == 1 ? "" : "s", session->options.devices);
   if ((status = apply_settings(session, error))) return status;
   if ((status = check_sm_range(session, error))) return status;
   if ((status = parse_memory(session, error))) return status;

@@ -69,10 +69,11 @@ static void write_smallest(const share_slo *slo, uint32_t d, share_isolation iso
 
 static void write_notes(const share_slo *slo, const share_row *row, ff_text *out) {
   if (row->error)
-    ff_text_add(out, "  %s, %u colours: %s\n", share_isolation_name(row->isolation), row->colours, row->error);
+    ff_text_add(out, "  %s, %u colour%s: %s\n", share_isolation_name(row->isolation), row->colours,
+                row->colours == 1 ? "" : "s", row->error);
   if (!row->irregular) return;
   ff_text_add(out, "  (!) %s", share_isolation_name(row->isolation));
-  if (row->colours) ff_text_add(out, ", %u colours", row->colours);
+  if (row->colours) ff_text_add(out, ", %u colour%s", row->colours, row->colours == 1 ? "" : "s");
   ff_text_add(out, ": more SMs miss what fewer meet, so all were simulated; these meet it, too:");
   uint32_t answer = share_row_answer(row);
   for (size_t i = 0; i < row->looked.count; i++)
@@ -129,7 +130,7 @@ void share_slo_table(const share_slo *slo, ff_text *out) {
   ff_text_add(out, "; beside any of ");
   for (uint32_t i = 0; i < slo->m->interferer_count; i++)
     ff_text_add(out, "%s%s", i ? ", " : "", share_column_label(slo->m, i + 1));
-  ff_text_add(out, "; %llu simulations\n", (unsigned long long)slo->simulations);
+  ff_text_add(out, "; %llu simulation%s\n", (unsigned long long)slo->simulations, slo->simulations == 1 ? "" : "s");
   for (uint32_t d = 0; d < slo->deadlines.count; d++) write_deadline(slo, d, out);
   if (slo->deadlines.count < 2) return;
   ff_text_add(out, "\n");

@@ -35,6 +35,11 @@ expect_status 1
 run "$farfault" compare a.json a.ffr b.json # any of them
 expect_status 1
 expect test "$(grep -c '(before)' out)" -eq 2
+sed 's/"memory": "uvm"/"memory": "uvm2"/' a.json >other.json
+run "$farfault" compare a.json other.json # what only one of them has is no changed number
+expect_status 1
+expect_out "no change in"
+expect_out " rows with no number of both"
 run "$farfault" compare --metric launches a.json b.json
 expect_status 0
 

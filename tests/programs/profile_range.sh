@@ -118,6 +118,7 @@ expect test "$(python3 compare.py kernels left)" = "first:1 second:1"
 # Nothing is profiled.
 profile nothing twadXw --profile-range
 expect grep -q "nothing is counted: .* has not called cudaProfilerStart" err
+expect test "$(grep -c "launched no kernel" err)" -eq 0 # it did, but for the ranges
 profile idle twadwSXw --profile-range
 expect grep_note "1 range, in which the program launched no kernel"
 expect test "$(python3 compare.py kernels nothing)" = ""

@@ -91,6 +91,11 @@ grep '^executed: ' out >sentence
 expect test "$(awk 'length($0) > 80' sentence)" != ""
 on 80 "$farfault" report -v "$report"
 expect test "$(sed -n '/^executed: /,/^[a-z ]*memory\b/p' out | head -2 | tr '\n' ' ')" = "$(cat sentence) "
+# What might go into a file stays as it is.
+run "$farfault" machine new --like h100
+cp out machine
+on 80 "$farfault" machine new --like h100
+expect cmp out machine
 # Messages, too: on a terminal only.
 run "$farfault" list nosuchlist
 cp err message

@@ -41,18 +41,18 @@ for program in ./version_c ./version_cpp; do
 done
 run ./shared shared.fft 1
 expect_status 0
-expect_out "1 launches, 4096 accesses to 4096 lines in $(stat -c %s shared.fft) bytes"
+expect_out "1 launch, 4096 accesses to 4096 lines in $(stat -c %s shared.fft) bytes"
 run ./static static.fft 1
 expect_status 0
 expect cmp shared.fft static.fft
 run ./static far.fft 8
-expect_out "1 launches, 4096 accesses to 32768 lines"
+expect_out "1 launch, 4096 accesses to 32768 lines"
 expect test ! -e "$(echo ./*.tmp-*)"
 
 # What farfault says of it.
 run "$farfault" trace check shared.fft
 expect_status 0
-expect_out "good: 1 frames, 4 operations, 4096 warp accesses"
+expect_out "good: 1 frame, 4 operations, 4096 warp accesses"
 run "$farfault" trace dump --records --block 1 --launch 0 shared.fft
 expect_out "add_one"
 expect_out "0x10000400/32/f"

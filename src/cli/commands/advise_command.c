@@ -186,12 +186,12 @@ static void job_ended(void *context, job *job) {
   work *w = context;
   const part *p = &w->parts.items[job - w->jobs.list.items];
   if (job->status) {
-    cli_fail(0, "%zu simulations (%s) failed with status %d:", p->count, job->label, job->status);
+    cli_fail(0, "%zu simulation%s (%s) failed with status %d:", p->count, cli_s(p->count), job->label, job->status);
     show_log(job->log);
   }
   if (!job->status && take(w, p)) return;
   w->failed++;
-  advise_skip(&w->study, "%zu simulations (%s) that failed", p->count, job->label);
+  advise_skip(&w->study, "%zu simulation%s (%s) that failed", p->count, cli_s(p->count), job->label);
 }
 
 static void forget_parts(work *w) {

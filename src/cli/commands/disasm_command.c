@@ -93,7 +93,8 @@ static void write_summary(const ptx_func *func, ff_text *out) {
   if (func->entry) ff_text_add(out, ", %llu bytes of parameters", (unsigned long long)params);
   if (shared) ff_text_add(out, ", %llu bytes of shared memory", (unsigned long long)shared);
   if (local) ff_text_add(out, ", %llu bytes of local memory", (unsigned long long)local);
-  ff_text_add(out, ", %u basic blocks\n//   %u instructions:", cfg->block_count, func->instr_count);
+  ff_text_add(out, ", %u basic block%s\n//   %u instruction%s:", cfg->block_count, cli_s(cfg->block_count),
+              func->instr_count, cli_s(func->instr_count));
   write_classes(func, out);
   ff_text_add(out, "\n");
   ptx_cfg_free(cfg);

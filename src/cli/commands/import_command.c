@@ -94,12 +94,12 @@ static int import(int argc, char **argv) {
     return cli_fail(status == FF_PARSE || status == FF_NOT_FOUND ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message);
   char size[32], allocated[32];
   fprintf(stderr,
-          "farfault: %s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64
-          " warp accesses in %s (%.2f bytes each); %" PRIu64 " allocations inferred, %s\n",
-          a.output, result.operations, result.launches, result.accesses,
-          ff_format_bytes(result.bytes, size, sizeof size),
+          "farfault: %s: %" PRIu64 " operation%s, %" PRIu64 " launch%s, %" PRIu64
+          " warp access%s in %s (%.2f bytes each); %" PRIu64 " allocation%s inferred, %s\n",
+          a.output, result.operations, cli_s(result.operations), result.launches, cli_es(result.launches),
+          result.accesses, cli_es(result.accesses), ff_format_bytes(result.bytes, size, sizeof size),
           result.accesses ? (double)result.bytes / (double)result.accesses : 0, result.allocations,
-          ff_format_bytes(result.allocated, allocated, sizeof allocated));
+          cli_s(result.allocations), ff_format_bytes(result.allocated, allocated, sizeof allocated));
   return CLI_DONE;
 }
 

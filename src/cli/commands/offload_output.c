@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "cli/cli.h"
 #include "cli/commands/offload_command.h"
 #include "offload/candidate_describe.h"
 #include "report/table.h"
@@ -46,8 +47,9 @@ void offload_write_table(const offload_list *list, ff_text *out) {
     const offload_kernel *kernel = list->items[i].kernel;
     uint32_t number = 0;
     table t;
-    ff_text_add(out, "%s%s (%s): %u instructions, %u of %u blocks chosen\n", i ? "\n" : "", kernel->func->name,
-                list->items[i].module->name, kernel->func->instr_count, kernel->chosen_count, kernel->region_count);
+    ff_text_add(out, "%s%s (%s): %u instruction%s, %u of %u blocks chosen\n", i ? "\n" : "", kernel->func->name,
+                list->items[i].module->name, kernel->func->instr_count, cli_s(kernel->func->instr_count),
+                kernel->chosen_count, kernel->region_count);
     if (!kernel->region_count) continue;
     table_start(&t, "rrrrrrrwwww");
     t.spare = (const char *const[]){"live out", "live in", "loads", "stores", NULL};

@@ -75,10 +75,11 @@ static void add_recorded(const char *name, const trace_file_info *info, ff_text 
   char size[32];
   double each = info->accesses ? (double)info->bytes / (double)info->accesses : 0;
   ff_text_add(said,
-              "farfault: %s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64
-              " warp accesses in %s (%.2f bytes each)%s\n",
-              name, info->operations, info->launches, info->accesses, ff_format_bytes(info->bytes, size, sizeof size),
-              each, info->about.complete ? "" : "; the program did not end by itself: this is what it had done");
+              "farfault: %s: %" PRIu64 " operation%s, %" PRIu64 " launch%s, %" PRIu64
+              " warp access%s in %s (%.2f bytes each)%s\n",
+              name, info->operations, cli_s(info->operations), info->launches, cli_es(info->launches), info->accesses,
+              cli_es(info->accesses), ff_format_bytes(info->bytes, size, sizeof size), each,
+              info->about.complete ? "" : "; the program did not end by itself: this is what it had done");
 }
 
 /* A recording that was cut off: what is whole of it, in its place. */

@@ -153,13 +153,17 @@ static int conclude(const arguments *a, const sweep_work *work, int signal) {
   int status = signal ? 128 + signal : work->error.message[0] || failures ? CLI_FAILED : CLI_DONE;
   if (work->error.message[0]) cli_fail(0, "%s", work->error.message);
   if (failures)
-    fprintf(stderr, "farfault: %u of %u points have an error (the others are kept):\n%s", failures, all, list.chars);
+    fprintf(stderr, "farfault: %u of %u points %s an error (the others are kept):\n%s", failures, all,
+            failures == 1 ? "has" : "have", list.chars);
   if (failures > FAILURES_SHOWN)
     fprintf(stderr, "  ... farfault results %s --where \"error is not null\" shows all\n", a->output);
   if (signal || work->error.message[0])
-    cli_fail(0, "stopped: %u of %u points are in %s; the same command goes on from there", in, all, a->output);
-  else if (work->there) cli_fail(0, "%u points run, %u were in %s already", work->run, work->there, a->output);
-  else cli_fail(0, "%u points in %s", all, a->output);
+    cli_fail(0, "stopped: %u of %u points %s in %s; the same command goes on from there", in, all,
+             in == 1 ? "is" : "are", a->output);
+  else if (work->there)
+    cli_fail(0, "%u point%s run, %u %s in %s already", work->run, cli_s(work->run), work->there,
+             work->there == 1 ? "was" : "were", a->output);
+  else cli_fail(0, "%u point%s in %s", all, cli_s(all), a->output);
   free(list.chars);
   return status;
 }

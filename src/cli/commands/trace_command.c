@@ -212,8 +212,8 @@ static void info_text(const trace_file_info *info, ff_text *out) {
   ff_text_add(out, "recorded by   farfault %s, on %s\n", info->about.farfault[0] ? info->about.farfault : "?",
               info->about.machine ? info->about.machine : "?");
   ff_text_add(out, "complete      %s\n", state);
-  ff_text_add(out, "size          %s in %" PRIu64 " frames\n", ff_format_bytes(info->bytes, size, sizeof size),
-              info->frame_count);
+  ff_text_add(out, "size          %s in %" PRIu64 " frame%s\n", ff_format_bytes(info->bytes, size, sizeof size),
+              info->frame_count, cli_s(info->frame_count));
   ff_text_add(out, "operations    %" PRIu64 "\nlaunches      %" PRIu64 "\n", info->operations, info->launches);
   if (info->whole) ff_text_add(out, "blocks        %" PRIu64 "\n", info->blocks);
   ff_text_add(out, "warp accesses %" PRIu64 " (%.2f bytes each)\n", info->accesses, bytes_per_access(info));
@@ -499,20 +499,22 @@ static int check(const arguments *a, trace_file *file) {
   ff_text out = {0};
   if (!about->whole)
     cli_fail(0,
-             "%s: the recording was cut off: it has %" PRIu64 " operations, %" PRIu64
-             " launches (farfault trace cut --repair makes a whole trace of them)",
-             a->file, about->operations, about->launches);
+             "%s: the recording was cut off: it has %" PRIu64 " operation%s, %" PRIu64
+             " launch%s (farfault trace cut --repair makes a whole trace of them)",
+             a->file, about->operations, cli_s(about->operations), about->launches, cli_es(about->launches));
   if (s.unmatched)
     cli_fail(0, "%s: %" PRIu64 " marks of offload candidates do not match; the first: %s", a->file, s.unmatched,
              s.first_unmatched);
   bool good = about->whole && !s.lost && !s.unmatched;
   if (good)
     ff_text_add(&out,
-                "%s: good: %" PRIu64 " frames, %" PRIu64 " operations, %" PRIu64 " warp accesses, checksum %016" PRIx64
-                "\n",
-                a->file, about->frame_count, about->operations, about->accesses, about->checksum);
+                "%s: good: %" PRIu64 " frame%s, %" PRIu64 " operation%s, %" PRIu64
+                " warp access%s, checksum %016" PRIx64 "\n",
+                a->file, about->frame_count, cli_s(about->frame_count), about->operations, cli_s(about->operations),
+                about->accesses, cli_es(about->accesses), about->checksum);
   else if (s.lost)
-    cli_fail(0, "%s: %" PRIu64 " of %" PRIu64 " frames are damaged", a->file, s.lost, about->frame_count);
+    cli_fail(0, "%s: %" PRIu64 " of %" PRIu64 " frames %s damaged", a->file, s.lost, about->frame_count,
+             s.lost == 1 ? "is" : "are");
   int status = cli_print(&out);
   sums_free(&s);
   free(out.chars);
@@ -529,9 +531,12 @@ static int cut(const arguments *a, trace_file *file) {
     return cli_fail(failed == FF_PARSE ? CLI_BAD_FILE : CLI_FAILED, "%s%s", error.message,
                     failed == FF_PARSE ? " (--repair goes on behind it)" : "");
   ff_text out = {0};
-  ff_text_add(&out, "%s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64 " warp accesses", a->output,
-              copied.operations, copied.launches, copied.accesses);
-  if (copied.lost_frames) ff_text_add(&out, "; %" PRIu64 " damaged frames are left out", copied.lost_frames);
+  ff_text_add(&out, "%s: %" PRIu64 " operation%s, %" PRIu64 " launch%s, %" PRIu64 " warp access%s", a->output,
+              copied.operations, cli_s(copied.operations), copied.launches, cli_es(copied.launches), copied.accesses,
+              cli_es(copied.accesses));
+  if (copied.lost_frames)
+    ff_text_add(&out, "; %" PRIu64 " damaged frame%s left out", copied.lost_frames,
+                copied.lost_frames == 1 ? " is" : "s are");
   ff_text_add(&out, "\n");
   char *target = ff_output_target(a->output);
   int status = CLI_DONE;

@@ -281,7 +281,7 @@ const char *cli_output(const char *value, const char *option, bool dash, struct 
 
 int cli_write_or_print(const char *file, const ff_text *text) {
   ff_error error;
-  if (!strcmp(file, "-")) return cli_print(text);
+  if (!strcmp(file, "-")) return cli_print_as_it_is(text);
   if (ff_file_write(file, text->chars, text->length, &error)) return cli_fail(CLI_FAILED, "%s", error.message);
   return CLI_DONE;
 }

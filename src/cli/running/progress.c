@@ -102,9 +102,9 @@ static void describe_first_pass(run_progress *p, char *line, size_t width) {
   char name[33], text[32];
   uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
   copy_name(p->area, name, sizeof name);
-  add_piece(line, width, "farfault: first pass, launch %llu %s: %.0f %% of %llu blocks",
+  add_piece(line, width, "farfault: first pass, launch %llu %s: %.0f %% of %llu block%s",
             (unsigned long long)p->area->launches, name, total ? 100 * (double)done / (double)total : 0,
-            (unsigned long long)total);
+            (unsigned long long)total, cli_s(total));
   if (p->executed.per_second >= 1)
     add_piece(line, width, "%s instr./s", report_format_count((uint64_t)p->executed.per_second, text, sizeof text));
 }
@@ -120,8 +120,8 @@ static void describe(run_progress *p, double time, char *line, size_t width) {
   if (executed)
     add_piece(line, width, "farfault: launch %llu %s: executed", (unsigned long long)p->area->launches, name);
   else
-    add_piece(line, width, "farfault: launch %llu %s: %.0f %% of %llu blocks", (unsigned long long)p->area->launches,
-              name, 100 * (double)done / (double)total, (unsigned long long)total);
+    add_piece(line, width, "farfault: launch %llu %s: %.0f %% of %llu block%s", (unsigned long long)p->area->launches,
+              name, 100 * (double)done / (double)total, (unsigned long long)total, cli_s(total));
   if (p->area->done) add_piece(line, width, "finishing");
   else if (lag)
     add_piece(line, width, "%.0f %% simulated",

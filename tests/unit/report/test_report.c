@@ -447,6 +447,11 @@ static void a_run_without_kernels_says_so(void **state) {
   run.results[1].counters.launches = 1;
   report_table_write(&run, &(report_style){0}, &text);
   assert_null(strstr(text.chars, "launched no kernel"));
+  text.length = 0;
+  run.results[1].counters.launches = 0;
+  report_note(&run, "nothing is counted: only what happens in profile ranges is, and the program began none");
+  report_table_write(&run, &(report_style){0}, &text);
+  assert_null(strstr(text.chars, "launched no kernel"));
   free(text.chars);
   report_free(&run);
 }
