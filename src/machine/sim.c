@@ -140,19 +140,16 @@ static ff_status open_policies(sim *s, const sim_options *options, ff_error *err
   return FF_OK;
 }
 
-/* Only what pages has pages in tiers. */
+/* Only what pages has pages in tiers. Those of a device are of all programs on it. */
 static ff_status take_tiers(sim *s, const sim_options *options, ff_error *error) {
   ff_status status = FF_OK;
+  tier_store_on(&s->tiers, &s->d->whole->tiers, s->tenant);
   if (is_paged(s))
     status = tier_store_begin(&s->tiers, s->spec, options->host_memory, options->host_memory_share, error);
   tier_store_files(&s->tiers, s->spec);
   s->tiers.device = options->device_index;
   s->tiers.log = options->peers ? peers_tiers(options->peers) : NULL;
   if (status || !s->tiers.places) return status;
-  if (options->device)
-    return ff_fail(error, FF_UNSUPPORTED,
-                   "tiers below the host's memory are not those of several programs on one GPU (--machine without "
-                   "tiers)");
   if (s->tiers.log) tiers_share(s->tiers.places, s->tiers.log, s->tiers.device);
   return FF_OK;
 }
@@ -190,6 +187,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks,
                          .future = s->future,
                          .tiers = s->tiers.places,
+                         .tier_space = (uint64_t)s->tenant << SPACE_SHIFT,
                          .owners = s->peers.owners,
                          .device = s->peers.device,
                          .peers = peer_link_peers(&s->peers),
@@ -272,7 +270,6 @@ void sim_free(sim *s) {
   controller_free(&s->controller);
   learner_end(&s->learner);
   stacks_free(s->stacks);
-  tier_store_free(&s->tiers);
   dispatcher_free(&s->dispatch);
   sampler_free(&s->sampler);
   streams_free(&s->streams);
@@ -344,6 +341,7 @@ void sim_run(sim *s) {
   answers_progress(&s->answers);
   answers_unlock(&s->answers);
   if (s->host.peers) peers_leave(s->host.peers, s->host.device_index);
+  if (s->d->whole->shared) tier_store_leave(&s->tiers, SPACE_SHIFT);
   device_leave(s->d, s->tenant);
 }
 

@@ -204,6 +204,7 @@ typedef struct pager_config {
   bool tells_runs;            /* what arrives or leaves together is told as one range; else, to plug-ins, by units */
   const trace_future *future; /* complete before the first fault; NULL: it is not known */
   tiers *tiers;               /* below GPU memory; borrowed; NULL: the host's memory holds everything */
+  uint64_t tier_space;        /* what units' addresses have in front there: which program of several they are of */
   owners *owners;             /* the other devices' simulations have it, too; NULL: there is one device */
   uint32_t device;            /* the number of this one */
   owners_set peers;           /* devices whose memory this one's kernels can reach */

@@ -268,6 +268,11 @@ void tiers_drop(tiers *t, uint64_t address, uint64_t now) {
   drop(t, address);
 }
 
+void tiers_forget(tiers *t, uint64_t bits, uint64_t mask) {
+  for (uint32_t i = 1; i < t->places.count; i++)
+    if (t->places.items[i].bytes && (t->places.items[i].address & mask) == bits) drop(t, t->places.items[i].address);
+}
+
 /* ---- shared tiers: meetings ---- */
 
 static void put_back(tiers *t, uint32_t at, const tier_place *before) {

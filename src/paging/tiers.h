@@ -76,6 +76,7 @@ tier_place *tiers_raise(tiers *t, uint64_t address, uint64_t now);
 /* The unit's bytes go to the GPU from where they are, and stay there, too. */
 void tiers_read(tiers *t, uint64_t address, uint32_t bytes, uint64_t now);
 void tiers_drop(tiers *t, uint64_t address, uint64_t now); /* the place, if there is one, is free */
+void tiers_forget(tiers *t, uint64_t bits, uint64_t mask); /* the same of all units with these bits in their address */
 bool tiers_waiting(const tiers *t);                        /* there is something that the machine has not carried: */
 void tiers_settled(tiers *t);                              /* it has, and has set the numbers to 0 */
 void tiers_check(const tiers *t);                          /* the equations, by counting all places */

@@ -7,10 +7,10 @@
  * and one of them tells the tiers (pager_speaks_for). */
 #include "paging/pager.h"
 
-/* Its first byte: that of its window, or of its allocation if that begins there. */
+/* Its first byte: that of its window, or of its allocation if that begins there; and whose it is. */
 static uint64_t first_byte(const pager *p, const pager_unit *unit, uint64_t address) {
   uint64_t window = address & ~(p->config.unit_bytes - 1), begin = p->allocations.items[unit->allocation].address;
-  return begin > window ? begin : window;
+  return p->config.tier_space | (begin > window ? begin : window);
 }
 
 static bool has_tiers(const pager *p, const pager_unit *unit) {

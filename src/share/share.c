@@ -89,6 +89,9 @@ static void show(void *context, const trace_file_step *step) {
 static ff_status choose(lane *l) {
   const share_scenario *s = l->scenario;
   sim_choices given = {0};
+  char *host_memory = given.text[SIM_CHOICE_HOST_MEMORY];
+  if (s->host_memory && (size_t)snprintf(host_memory, SIM_CHOICE_LENGTH, "%s", s->host_memory) >= SIM_CHOICE_LENGTH)
+    return ff_fail(&l->error, FF_LIMIT, "'%.40s...' is too long", s->host_memory);
   if (l->slice) return sim_choice_read(s->manager ? s->manager : "copy", &given, l->slice, &l->choice, &l->error);
   if (s->set && (size_t)snprintf(given.set, sizeof given.set, "%s", s->set) >= sizeof given.set)
     return ff_fail(&l->error, FF_LIMIT, "'%.40s...' is too long", s->set);

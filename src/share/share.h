@@ -33,8 +33,9 @@ typedef struct share_program {
 
 typedef struct share_scenario {
   const machine_spec *spec;
-  const char *set;     /* machine values as --set; NULL */
-  const char *manager; /* as `--memory` takes one, with what is changed about it; NULL: copy */
+  const char *set;         /* machine values as --set; NULL */
+  const char *manager;     /* as `--memory` takes one, with what is changed about it; NULL: copy */
+  const char *host_memory; /* as --host-memory, of all programs together; NULL: the machine's */
   share_isolation isolation;
   bool borrow;                   /* SHARE_SM, SHARE_SM_MEMORY: what an idle partition has is lent */
   const share_program *programs; /* [0] is partition 0; at least one does not loop */

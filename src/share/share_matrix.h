@@ -48,8 +48,9 @@ typedef struct share_recording {
 } share_recording;
 
 typedef struct share_matrix {
-  const machine_spec *spec;                         /* borrowed, as all texts here */
-  const char *machine, *set, *manager, *partitions; /* as they were given; set: NULL without */
+  const machine_spec *spec; /* borrowed, as all texts here */
+  /* as they were given; set, host_memory: NULL without */
+  const char *machine, *set, *manager, *partitions, *host_memory;
   bool borrow;
   share_part parts[SHARE_PROGRAMS];
   uint32_t profiles[SHARE_PROGRAMS]; /* of each partition under SHARE_MIG: which of the machine's mig_profiles */

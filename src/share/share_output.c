@@ -57,6 +57,7 @@ void share_dump(json_t *root, ff_text *out) {
 
 void share_heading(const share_matrix *m, ff_text *out) {
   ff_text_add(out, "%s, partitions %s, memory %s", m->machine, m->partitions, m->manager);
+  if (m->host_memory) ff_text_add(out, ", host memory %s", m->host_memory);
   if (m->set) ff_text_add(out, ", %s", m->set);
   if (m->borrow) ff_text_add(out, ", what is idle is lent");
 }
@@ -66,6 +67,7 @@ json_t *share_setup_value(const share_matrix *m) {
   json_object_set_new(root, "machine", share_text_value(m->machine));
   json_object_set_new(root, "set", m->set ? share_text_value(m->set) : json_null());
   json_object_set_new(root, "memory", share_text_value(m->manager));
+  if (m->host_memory) json_object_set_new(root, "host_memory", share_text_value(m->host_memory));
   json_object_set_new(root, "borrow", json_boolean(m->borrow));
   for (uint32_t i = 0; i < m->part_count; i++) {
     json_t *part = json_object();

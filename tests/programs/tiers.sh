@@ -125,6 +125,31 @@ expect_status 0
 run "$farfault" results two.db --where "host_memory = '2M'"
 expect_out demand
 
+# ---- programs side by side: SMs of their own, or a slice of the GPU, do not keep them apart below it ----
+run "$farfault" record -o small.fft "$4/vectoradd" 400000
+beside() { # beside JSON OPTION...
+  local json=$1
+  shift
+  run "$farfault" share --machine h100-nvme --memory uvm --isolate sm,mig --set memory_bytes=16M --json "$json" "$@" small.fft
+  expect_status 0
+}
+beside narrow.json --host-memory 2M --jobs 2
+expect_out "memory uvm, host memory 2M"
+beside wide.json --host-memory 64M
+beside narrow2.json --host-memory 2M --jobs 1
+expect python3 - <<'END'
+import json
+narrow, wide, again = (json.load(open(f'{name}.json')) for name in ('narrow', 'wide', 'narrow2'))
+assert narrow['host_memory'] == '2M' and wide['host_memory'] == '64M'
+def worst(study): return {each['isolation']: each['variation_most'] for each in study['isolations']}
+assert all(v > 10 for v in worst(narrow).values()), worst(narrow)
+assert all(v < 1 for v in worst(wide).values()), worst(wide)
+assert worst(narrow) == worst(again)
+END
+run "$farfault" share --machine h100-pcie --memory uvm --host-memory 2M --isolate sm small.fft
+expect test "$status" -ne 0
+expect_err "has nothing below the host's memory for what does not fit"
+
 # ---- refused ----
 run "$farfault" sim va.fft --machine h100-pcie --memory uvm --host-memory 33%
 expect_err "has nothing below the host's memory for what does not fit: give it a tier (below_host)"

@@ -28,6 +28,7 @@ enum {
   KEY_INTERFERERS,
   KEY_SLO,
   KEY_ONE,
+  KEY_HOST_MEMORY,
   KEY_SET,
   KEY_JSON,
   KEY_CSV,
@@ -52,6 +53,9 @@ static const struct argp_option options[] = {
      "sm, sm+memory: what an idle partition has is lent, and taken back when its program goes on", 1},
     {"memory", 'm', "MANAGER", 0,
      "memory manager of all programs (default: copy); replay+prefetch=tbn+evict=lru:64K: with other policies", 1},
+    {"host-memory", KEY_HOST_MEMORY, "SIZE", 0,
+     "host memory that the pages of all programs together may take: bytes, 8G, 512M, or 75% of what they allocate (default: the machine's host_memory_bytes). What does not fit goes to the machine's tiers below it",
+     1},
     {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file; may be repeated", 1},
     {"interferers", KEY_INTERFERERS, "FILE,...", 0,
      "what runs in parallel with the measured programs (default: each of these)", 2},
@@ -90,6 +94,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'm':
     take_only_policies(value, state);
     cli_copy_option(a->setup.managers, sizeof a->setup.managers, value, "memory", state);
+    return 0;
+  case KEY_HOST_MEMORY:
+    cli_copy_option(a->setup.choices.text[SIM_CHOICE_HOST_MEMORY], SIM_CHOICE_LENGTH, value, "host-memory", state);
     return 0;
   case KEY_SET: cli_add_option(a->setup.choices.set, sizeof a->setup.choices.set, value, "set", state); return 0;
   case KEY_PARTITIONS: a->partitions = value; return 0;
@@ -349,6 +356,7 @@ static int prepare(share_arguments *a, share_matrix *m) {
   m->spec = &a->spec;
   m->set = a->setup.choices.set[0] ? a->setup.choices.set : NULL;
   m->manager = a->setup.managers;
+  if (a->setup.choices.text[SIM_CHOICE_HOST_MEMORY][0]) m->host_memory = a->setup.choices.text[SIM_CHOICE_HOST_MEMORY];
   m->borrow = a->borrow;
   status = add_partitions(a, m);
   if (!status) status = add_isolations(a, m);

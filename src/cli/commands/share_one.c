@@ -78,6 +78,7 @@ static ff_status simulate(const share_arguments *a, const share_matrix *m, const
   bool shown = false;
   share_scenario scenario = {.spec = &a->spec,
                              .manager = a->setup.managers,
+                             .host_memory = m->host_memory,
                              .isolation = request->isolation,
                              .borrow = request->borrow,
                              .programs = programs,

@@ -58,6 +58,10 @@ static char **child_command(const running *r, uint32_t task) {
                               "--partitions",    parts.chars,      "--json",
                               SLOT_OUTPUT};
   for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add(&w, head[i]);
+  if (a->setup.choices.text[SIM_CHOICE_HOST_MEMORY][0]) {
+    add(&w, "--host-memory");
+    add(&w, a->setup.choices.text[SIM_CHOICE_HOST_MEMORY]);
+  }
   if (a->setup.choices.set[0]) {
     add(&w, "--set");
     add(&w, a->setup.choices.set);

@@ -138,17 +138,21 @@ static void check_memory(host *h) {
             ff_format_bytes(h->budget->given, given, sizeof given), h->budget->given);
 }
 
-/* Whatever is not in GPU memory must have a place, of all devices of the program. */
+/* What must have a place: memory of the program on all its devices, and of all programs on the device. */
+static uint64_t allocated_pages(host *h, uint64_t more) {
+  return tier_store_allocated(h->tiers, h->budget->mapped_pages + h->budget->elsewhere_pages + more);
+}
+
+/* Whatever is not in GPU memory must have a place. */
 static bool fits_below(host *h, uint64_t more, const char *name) {
   char wanted[32], there[32];
-  uint64_t all = h->budget->mapped_pages + h->budget->elsewhere_pages + more;
   if (!h->tiers->places) return true;
-  tier_store_grow(h->tiers, all);
+  uint64_t all = allocated_pages(h, more);
   uint64_t capacity = tier_store_capacity(h->tiers);
   if (all <= capacity) return true;
   run_all(h->loop);
   host_fail(h,
-            "%s: with %s the program has %s of pages, but the host's memory and the tiers below it hold %s: give them "
+            "%s: with %s there are %s of pages, but the host's memory and the tiers below it hold %s: give them "
             "more (--host-memory, or below_host in the machine file)",
             h->label, name, ff_format_bytes(all, wanted, sizeof wanted),
             ff_format_bytes(capacity, there, sizeof there));
@@ -187,11 +191,13 @@ void host_take_elsewhere(host *h, uint64_t address, uint64_t bytes, const char *
 
 void host_give_elsewhere(host *h, uint64_t address, uint64_t bytes) {
   h->budget->elsewhere_pages -= page_bytes_of(address, bytes);
+  allocated_pages(h, 0);
 }
 
 void host_give_memory(host *h, host_memory memory) {
   h->budget->mapped -= memory.bytes;
   h->budget->mapped_pages -= memory.pages;
+  allocated_pages(h, 0);
   h->budget->mapped_raw -= memory.raw;
 }
 

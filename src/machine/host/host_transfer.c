@@ -59,6 +59,17 @@ static void count_copied(transfers *x, uint64_t address, bool in, uint64_t bytes
   *(in ? &x->observer->counters.h2d_bytes : &x->observer->counters.d2h_bytes) += bytes;
 }
 
+/* tier_to_gpu and tier_to_host of what is no kernel's: of a program of which only kernels count it takes nothing. */
+static ps copy_from_tiers(transfers *x, uint64_t bytes, ps from, ps begin) {
+  if (x->link->instant) tier_pass(x->tiers);
+  return tier_to_gpu(x->tiers, bytes, from, begin);
+}
+
+static ps copy_to_tiers(transfers *x, ps from, ps end) {
+  if (x->link->instant) tier_pass(x->tiers);
+  return tier_to_host(x->tiers, from, end);
+}
+
 static ps host_copy(const transfers *x, uint64_t bytes, ps time) {
   return time + (ps)llround(x->t->host_per_byte * (double)bytes);
 }
@@ -88,13 +99,13 @@ static void count_host_faults(transfers *x, uint64_t address, uint64_t step, uin
 static ps carry_moves(transfers *x, bool in, uint64_t address, pager_moves moves, ps time) {
   ps begin = time;
   if (in) time = carry_from_devices(x, HISTORY_CAUSE_COPY, begin, time);
-  if (!moves.units) return in ? time : tier_to_host(x->tiers, begin, time);
+  if (!moves.units) return copy_to_tiers(x, begin, time); /* in: what the GPU writes at the host */
   if (in) {
-    ps end = link_copy(x->link, HISTORY_CAUSE_COPY, true, moves.bytes, false,
-                       tier_to_gpu(x->tiers, moves.bytes, begin, begin));
+    ps end =
+        link_copy(x->link, HISTORY_CAUSE_COPY, true, moves.bytes, false, copy_from_tiers(x, moves.bytes, begin, begin));
     return end > time ? end : time;
   }
-  ps end = tier_to_host(x->tiers, begin, link_copy(x->link, HISTORY_CAUSE_COPY, false, moves.bytes, false, begin));
+  ps end = copy_to_tiers(x, begin, link_copy(x->link, HISTORY_CAUSE_COPY, false, moves.bytes, false, begin));
   uint64_t pages = (moves.bytes + x->spec->fault_page_bytes - 1) / x->spec->fault_page_bytes;
   uint64_t faults = moves.units < pages ? moves.units : pages;
   if (x->manager->segments || x->manager->coherent) faults = 0;
@@ -336,9 +347,9 @@ static ps prefetch_begin(transfers *x, const trace_op *op, ps time) {
   x->pager->for_other = op->stream > STREAM_ELSEWHERE(TRACE_DEVICES_MAX);
   pager_moves moves = (in ? pager_prefetch_in : pager_prefetch_out)(x->pager, op->hint.address, op->hint.bytes);
   x->pager->for_other = false;
-  ps begin = in ? tier_to_gpu(x->tiers, moves.bytes, time, time) : time;
+  ps begin = in ? copy_from_tiers(x, moves.bytes, time, time) : time;
   ps end = moves.bytes ? link_copy(x->link, HISTORY_CAUSE_HINT, in, moves.bytes, false, begin) : begin;
-  return in ? carry_from_devices(x, HISTORY_CAUSE_HINT, time, end) : tier_to_host(x->tiers, time, end);
+  return in ? carry_from_devices(x, HISTORY_CAUSE_HINT, time, end) : copy_to_tiers(x, time, end);
 }
 
 /* Does it write to GPU memory, or read it, as the GPU does? A copy between host and device reads and writes the host's
@@ -417,7 +428,7 @@ static ps paged_touch(transfers *x, const trace_op *op, ps time) {
     count_host_faults(x, first, faults ? moves.faulted / faults : 0, faults, time);
     ps began = time;
     if (moves.bytes) time = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time);
-    time = tier_to_host(x->tiers, began, time);
+    time = copy_to_tiers(x, began, time);
     time += faults * x->t->host_fault;
     if (time < until) time = until;
   }
@@ -437,7 +448,7 @@ static ps segment_touch(transfers *x, const trace_op *op, ps time) {
   if (whole.faults) {
     count_host_faults(x, a.address, a.bytes, 1, time);
     ps end = link_copy(x->link, HISTORY_CAUSE_TOUCH, false, whole.bytes, false, time);
-    time = tier_to_host(x->tiers, time, end) + x->t->host_fault;
+    time = copy_to_tiers(x, time, end) + x->t->host_fault;
   }
   return paged_touch(x, op, time);
 }

@@ -24,12 +24,23 @@ static tier_drive drive_of(const machine_tier *tier) {
                       .mapped = tier->mapped};
 }
 
+/* The first program on the device makes the drive. */
+static void drive_make(tier_drive *d, const machine_tier *tier) {
+  if (!d->unit) *d = drive_of(tier);
+}
+
 /* The next tier, behind those that are there. */
 static void add_tier(tier_store *s, const machine_tier *tier, uint64_t *capacities) {
   uint32_t i = s->counted.count++;
   capacities[i] = tier->bytes;
   snprintf(s->counted.of[i].name, sizeof s->counted.of[i].name, "%s", tier->name);
-  s->drives[i] = drive_of(tier);
+  drive_make(&s->drives[i], tier);
+}
+
+void tier_store_on(tier_store *s, tier_set *set, uint32_t tenant) {
+  s->set = set;
+  s->tenant = tenant;
+  s->drives = set->drives;
 }
 
 ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t host_memory, double share,
@@ -50,7 +61,8 @@ ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t hos
   capacities[s->host] = of_host;
   snprintf(s->counted.of[s->host].name, sizeof s->counted.of[s->host].name, "host");
   for (uint32_t i = 0; i < below->count; i++) add_tier(s, &below->tiers[i], capacities);
-  s->places = tiers_create(capacities, s->counted.count, s->host);
+  if (!s->set->places) s->set->places = tiers_create(capacities, s->counted.count, s->host);
+  s->places = s->set->places;
   return FF_OK;
 }
 
@@ -60,16 +72,26 @@ void tier_store_files(tier_store *s, const machine_spec *spec) {
   while (i && below->tiers[i - 1].mapped) i--;
   if (!i) return;
   s->files = &s->drives[s->host + i];
-  if (!s->places) *s->files = drive_of(&below->tiers[i - 1]);
+  drive_make(s->files, &below->tiers[i - 1]);
 }
 
-void tier_store_free(tier_store *s) { tiers_free(s->places); }
+void tier_set_free(tier_set *set) { tiers_free(set->places); }
 
-void tier_store_grow(tier_store *s, uint64_t allocated) {
-  if (!(s->share > 0)) return;
-  uint64_t wanted = (uint64_t)llround(s->share * (double)allocated), has = tiers_of(s->places, s->host)->capacity;
+uint64_t tier_store_allocated(tier_store *s, uint64_t bytes) {
+  uint64_t all = 0;
+  s->set->allocated[s->tenant] = bytes;
+  for (uint32_t i = 0; i < SIM_TENANTS; i++) all += s->set->allocated[i];
+  if (!(s->share > 0)) return all;
+  uint64_t wanted = (uint64_t)llround(s->share * (double)all), has = tiers_of(s->places, s->host)->capacity;
   wanted = whole_units(wanted, FF_PAGE_BYTES);
   if (wanted > has) tiers_grow(s->places, wanted - has);
+  return all;
+}
+
+void tier_store_leave(tier_store *s, uint32_t shift) {
+  if (!s->places) return;
+  tiers_forget(s->places, (uint64_t)s->tenant << shift, UINT64_MAX << shift);
+  s->set->allocated[s->tenant] = 0;
 }
 
 uint64_t tier_store_capacity(const tier_store *s) {
@@ -145,6 +167,15 @@ static void settle(tier_store *s, ps from) {
   tiers_settled(s->places);
 }
 
+void tier_pass(tier_store *s) {
+  if (!s->places || !tiers_waiting(s->places)) return;
+  for (uint32_t i = 0; i < s->counted.count; i++) {
+    tier *t = tiers_of(s->places, i);
+    t->to_gpu = t->to_host = t->written = t->down = 0;
+  }
+  tiers_settled(s->places);
+}
+
 static ps held_up(sim_tier *counted, ps time, ps until) {
   if (until <= time) return time;
   counted->waits++;
@@ -184,7 +215,7 @@ ps tier_reach(tier_store *s, pager *pager, const pager_unit *unit, bool write, u
 }
 
 ps tier_file_read(tier_store *s, uint64_t bytes, ps from, ps *read) {
-  tier_drive *d = s->files;
+  tier_drive *d = s->link->instant ? NULL : s->files;
   *read = from;
   if (!d) s->of_files.read_bytes += bytes;
   if (!d || !bytes) return from;
@@ -197,8 +228,9 @@ ps tier_file_read(tier_store *s, uint64_t bytes, ps from, ps *read) {
 }
 
 ps tier_file_write(tier_store *s, uint64_t bytes, ps from, ps end) {
-  if (!s->files) s->of_files.written_bytes += bytes;
-  if (!s->files || !bytes) return end;
+  bool drive = s->files && !s->link->instant;
+  if (!drive) s->of_files.written_bytes += bytes;
+  if (!drive || !bytes) return end;
   return held_up(&s->of_files, end, take(s->files, &s->of_files, true, bytes, from, from));
 }
 

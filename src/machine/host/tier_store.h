@@ -4,6 +4,7 @@
 #define FF_MACHINE_HOST_TIER_STORE_H
 
 #include "machine/observe/result.h"
+#include "machine/sim.h"
 #include "machine/spec/spec.h"
 #include "machine/time.h"
 #include "paging/pager.h"
@@ -17,16 +18,24 @@ typedef struct tier_drive { /* one tier that is not the host's memory */
   tier_load load[TIER_WAYS]; /* several devices: since the last meeting at which the host waited */
 } tier_drive;
 
+typedef struct tier_set { /* of a device (tenants/device.h): all programs on it share them */
+  tiers *places;          /* owned; NULL: the host's memory holds everything */
+  tier_drive drives[TIERS_MAX];
+  uint64_t allocated[SIM_TENANTS]; /* bytes of each program, which must have places */
+} tier_set;
+
 typedef struct tier_store {
-  tiers *places; /* owned; NULL: the host's memory holds everything */
-  uint32_t host; /* which of them is the host's memory */
-  double share;  /* of the most that was allocated so far, for the host's memory; 0: it has its size */
+  tier_set *set; /* the device's, of which it is this one's: */
+  uint32_t tenant;
+  tiers *places;      /* the set's */
+  tier_drive *drives; /* the set's; [host] is not used: it is as fast as the link */
+  uint32_t host;      /* which of them is the host's memory */
+  double share;       /* of the most that was allocated so far, for the host's memory; 0: it has its size */
   const struct link_port *link;
   /* what the devices of a program do with tiers that they share, of which this is one; NULL: it is alone */
   tier_log *log;
   uint32_t device;
   /* its own state */
-  tier_drive drives[TIERS_MAX]; /* [host] is not used: it is as fast as the link */
   sim_tiers counted;
   tier_drive *files; /* the drive that files are on: one of `drives`; NULL: the machine has none */
   sim_tier of_files; /* what was copied from and to files */
@@ -41,15 +50,19 @@ typedef struct tier_store {
   ps owed[TIERS_MAX][TIER_WAYS]; /* of all devices, that the host has still to wait for */
 } tier_store;
 
+void tier_store_on(tier_store *s, tier_set *set, uint32_t tenant); /* which program on whose tiers it is: at first */
 /* host_memory: bytes; 0: the machine's. share: of what is allocated, instead; 0: none. FF_INVALID: the machine has no
  * tier but the host's memory. */
 ff_status tier_store_begin(tier_store *s, const machine_spec *spec, uint64_t host_memory, double share,
                            ff_error *error);
 /* Where files are: on the machine's last paged tier below the host's memory. After tier_store_begin. */
 void tier_store_files(tier_store *s, const machine_spec *spec);
-void tier_store_free(tier_store *s);
-/* So much is allocated: the host's memory grows if it is a share of that. */
-void tier_store_grow(tier_store *s, uint64_t allocated);
+void tier_set_free(tier_set *set);
+/* So much the program has allocated. Returns what all on the device have; the host's memory grows if it is a share of
+ * that. */
+uint64_t tier_store_allocated(tier_store *s, uint64_t bytes);
+/* The program is over: what it has in the tiers is free. Its addresses have its number from this bit on. */
+void tier_store_leave(tier_store *s, uint32_t shift);
 uint64_t tier_store_capacity(const tier_store *s); /* of all tiers; UINT64_MAX: there are none */
 /* `bytes` are about to go to the GPU, no earlier than `begin`; what must be read for that is asked for at `from`.
  * Returns when their transfer can begin so that it never waits: what lies in the host's memory goes first, then each
@@ -58,6 +71,8 @@ ps tier_to_gpu(tier_store *s, uint64_t bytes, ps from, ps begin);
 /* What the host has been given, or touches, from `from` on: a transfer that ends at `end`, or none. Returns when that
  * is over, room has been made for it, and what had gone down is there. */
 ps tier_to_host(tier_store *s, ps from, ps end);
+/* What has moved and was not carried takes neither time nor anything of the drives. */
+void tier_pass(tier_store *s);
 /* The GPU reads or writes `bytes` of the unit where it is. Returns when the link can be asked for them: a unit in a
  * tier that is not mapped comes up first. */
 ps tier_reach(tier_store *s, pager *pager, const pager_unit *unit, bool write, uint64_t address, uint64_t bytes, ps ask,

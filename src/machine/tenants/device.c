@@ -139,6 +139,7 @@ static void device_free(device *d) {
   for (uint32_t i = 0; i < d->sm_total; i++) free(d->blocked_warps[i].items);
   free(d->blocked_warps);
   arena_free(&d->arena);
+  tier_set_free(&d->tiers);
   frames_free(d->frames);
   hash_free(d->hash);
   free(d->heap.items);

@@ -11,6 +11,7 @@
 
 #include "machine/host/link.h"
 #include "machine/host/streams.h"
+#include "machine/host/tier_store.h"
 #include "machine/memory/hierarchy.h"
 #include "machine/memory/network.h"
 #include "machine/sm/sm.h"
@@ -61,6 +62,7 @@ typedef struct device {
   network network;
   bool limits_network; /* the machine file gives a limit of the network's ports */
   host_link link;
+  tier_set tiers; /* below GPU memory */
   copy_engines engines;
   warp_table warps;
   warp_list *blocked_warps; /* per SM */

@@ -198,7 +198,7 @@ static void test_memory_that_no_tier_holds(void **state) {
   allocate(&d, 0, RIG_BASE + 2 * BYTES, PAGE, TRACE_MEMORY_MANAGED);
   run_all_devices(&d);
   for (uint32_t i = 0; i < 2; i++)
-    assert_non_null(strstr(d.results[i].error, "with array the program has 8.00 MiB of pages, but the host's memory"));
+    assert_non_null(strstr(d.results[i].error, "with array there are 8.00 MiB of pages, but the host's memory"));
   end(&d);
 }
 
