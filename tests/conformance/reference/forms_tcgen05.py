@@ -438,6 +438,9 @@ def faults():
     yield fault("commit.outside", "no mbarrier there", "  mov.u32 %x, 0x20000;\n  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%x]; // faults here\n", kind="illegal_address")
 
 
+    yield fault("ld.no_operands", "no operands", "  tcgen05.ld.sync.aligned.32x32b.x1.b32; // faults here\n", kind="unsupported")
+    yield fault("ld.registers", "two registers, where the shape has one", "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0, %r1}, [%x]; // faults here\n", kind="unsupported")
+    yield fault("mma.few", "operands are missing", "  tcgen05.mma.cta_group::1.kind::f16 [%x], %at, %at, %x; // faults here\n", kind="unsupported")
     copy = "tcgen05.cp.cta_group::1.128x128b [%base], %at"
     yield fault("cp.version", "no 0b001 in the descriptor", take + f"  mov.u64 %at, 0;\n  {copy}; // faults here\n")
     yield fault("cp.outside", "the source is not in shared memory", take + f"  mov.u64 %at, {1 << 46 | 0x3000:#x};\n  {copy}; // faults here\n", kind="illegal_address")
