@@ -256,10 +256,12 @@ static bool decode_tensor_mma(decoder *d) {
   const ptx_operand *operands = instr->operands;
   exec_tensor_mma *m = ff_arena_alloc(d->arena, sizeof *m);
   if (ptx_has(instr, PTX_MOD_SP)) return decode_fail(d, "tcgen05.mma.sp");
-  if (ptx_has(instr, PTX_MOD_WS)) return decode_fail(d, "tcgen05.mma.ws");
+  m->stationary = ptx_has(instr, PTX_MOD_WS);
   if (ptx_has(instr, PTX_MOD_ASHIFT)) return decode_fail(d, "tcgen05.mma with .ashift");
   if (instr->operand_count < 5) return decode_fail(d, "%u operands", instr->operand_count);
   if (!set_group(d, &m->group) || !set_kind(d, &m->kind) || !set_scales(d, m)) return false;
+  if (m->stationary && (m->group == 2 || m->scales)) return decode_fail(d, "this form of tcgen05.mma.ws");
+  if (m->stationary && instr->operand_count != 5) return decode_fail(d, "a mask of columns, or of lanes, with .ws");
   m->a_in_tensor = operands[1].kind == PTX_OPERAND_ADDRESS;
   if (!set_address(d, &operands[0], PTX_SPACE_SHARED, &m->d)) return false;
   if (m->a_in_tensor ? !set_address(d, &operands[1], PTX_SPACE_SHARED, &m->a)

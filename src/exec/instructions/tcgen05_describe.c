@@ -31,14 +31,17 @@ static const char *objection(const exec_tensor_mma *m, uint32_t bits, const tcge
   tcgen05_kind kind = (tcgen05_kind)m->kind;
   bool integer = kind == TCGEN05_I8, steps = integer && d->columns > 32;
   if (field(bits, 2, 1)) return "it says that A is sparse";
-  if (field(bits, 0, 2) || field(bits, 6, 1) || field(bits, 23, 1) || field(bits, 29, 3))
+  if (field(bits, 0, 2) || field(bits, 6, 1) || field(bits, 23, 1) || field(bits, 29, m->stationary ? 1 : 3))
     return "a reserved bit is set";
   if (!d->a_type || !d->b_type || !d->d_type) return "it has a type that this kind does not have";
   if (d->d_type == PTX_F16 && (d->a_type == PTX_BF16 || d->b_type == PTX_BF16)) return "D is f16, A or B bf16";
   if (kind == TCGEN05_F16 && d->a_type != d->b_type) return "A and B have different types";
   if (d->saturates && !integer) return "only integers saturate";
   if (integer && (d->a_negated || d->b_negated)) return "integers are not negated";
-  if (m->group == 1 && d->rows != 64 && d->rows != 128) return "M is not 64 or 128";
+  if (m->stationary && d->rows != 32 && d->rows != 64 && d->rows != 128) return "M is not 32, 64 or 128";
+  if (m->stationary && d->columns != 64 && d->columns != 128 && d->columns != 256) return "N is not 64, 128 or 256";
+  if (m->stationary && m->a_in_tensor && d->rows != 128) return "A is in tensor memory, and M not 128";
+  if (!m->stationary && m->group == 1 && d->rows != 64 && d->rows != 128) return "M is not 64 or 128";
   if (m->group == 2 && d->rows != 128 && d->rows != 256) return "M is not 128 or 256";
   if (m->group == 2 && d->columns % (integer ? 32 : 16)) return "N is none of those that two blocks have";
   if (!d->columns || d->columns > TCGEN05_COLUMNS || (steps && d->columns % 16))

@@ -27,6 +27,7 @@ typedef enum tcgen05_kind {
 typedef struct exec_tensor_mma { /* side data */
   uint8_t kind;                  /* tcgen05_kind */
   uint8_t group;
+  bool stationary;                                         /* .ws */
   bool a_in_tensor;                                        /* A is in tensor memory, else in shared memory */
   bool keeps_negated;                                      /* enable-input-d is written !p */
   uint8_t scale;                                           /* scale-input-d: D counts 2^-scale */

@@ -29,7 +29,7 @@ typedef struct product { /* what one block has of an mma of one thread */
   core_block *block;
   tensor_memory *memory;
   uint32_t rows;  /* of A and D that the block has */
-  uint32_t parts; /* 2: the upper half of D's columns is in lanes 64 to 127, and so is A a second time (layout B) */
+  uint32_t parts; /* of D's columns: each has lanes of its own (layouts B, E and G); A is in all of them */
   tensor_place d, a_factors, b_factors;
   uint32_t disabled[4]; /* a bit per lane of tensor memory */
   bool keeps;
@@ -124,7 +124,7 @@ INLINE int32_t integer_of(ptx_type type, const unsigned char *row, uint32_t k) {
 
 /* Where a row of D is, or of its upper half of columns; NULL: it is not to be changed. */
 INLINE uint32_t *cells_of(const product *p, uint32_t row, uint32_t part) {
-  uint32_t lane = p->d.lane + lane_of_row(p, row) + part * 64;
+  uint32_t lane = p->d.lane + lane_of_row(p, row) + part * (TENSOR_LANES / p->parts);
   return p->disabled[lane / 32] >> lane % 32 & 1 ? NULL : &p->memory->cells[lane][p->d.column];
 }
 
@@ -267,7 +267,7 @@ static void begin(product *p, core_warp *w, const exec_instr *i, uint32_t lane, 
   p->memory = core_tensor_memory_of(w, i, lane, block, m->group);
   p->is = core_tensor_describe(w, i, lane, exec_u32(&w->x, m->description)[lane]);
   p->rows = p->is.rows / m->group;
-  p->parts = m->group == 2 && p->rows == 64 ? 2 : 1;
+  p->parts = m->stationary ? TENSOR_LANES / p->rows : m->group == 2 && p->rows == 64 ? 2 : 1;
   p->d = place(p, &m->d, p->is.columns / p->parts, "matrix D");
   uint32_t predicate = *exec_pred(&w->x, m->keeps), first = m->group == 2 ? (block->rank & 1) * 4 : 0;
   p->keeps = ((m->keeps_negated ? ~predicate : predicate) >> lane & 1) != 0;

@@ -236,8 +236,8 @@ static ptx_cost matrix(const ptx_instr *instr) {
  * (core_trace_tensor). */
 static ptx_cost tensor_memory(const ptx_instr *instr) {
   bool load = ptx_has(instr, PTX_MOD_LD), store = ptx_has(instr, PTX_MOD_ST);
-  if (!load && !store) return cost_of((sequence){.other = 1});
-  const ptx_operand *registers = &instr->operands[load || !instr->operand_count ? 0 : instr->operand_count - 1];
+  if ((!load && !store) || !instr->operand_count) return cost_of((sequence){.other = 1});
+  const ptx_operand *registers = &instr->operands[load ? 0 : instr->operand_count - 1];
   uint32_t count = registers->kind == PTX_OPERAND_VECTOR ? registers->element_count : 1;
   ptx_cost cost = on_chip(1, load);
   cost.count[PTX_PIPE_LSU] = (uint8_t)(count < PTX_COST_MAX ? count : PTX_COST_MAX);

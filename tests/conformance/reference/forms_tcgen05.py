@@ -414,6 +414,19 @@ def pair_allocations():
     yield case("alloc", "tcgen05.alloc.pair", "two blocks allocate together", [Array("out", "d", "u32", [256000128] * 64)], text + "  ret;\n}", "grid 2 block 32 cluster 2")
 
 
+def uneven_allocations():
+    """The second block has freed its first columns, the first block has not: both get others."""
+    allocate, deallocate = ALLOCATE.replace("::1", "::2", 1), DEALLOCATE.replace("::1", "::2", 1)
+    meet = "  barrier.cluster.arrive; barrier.cluster.wait;\n"
+    text = HEAD.format(params=D) + "  .reg .u32 %rank; .reg .pred %second; mov.u32 %rank, %cluster_ctarank; setp.eq.u32 %second, %rank, 1;\n"
+    text += f"  {allocate} [at_word], 128; {allocate} [at_word+4], 128; ld.shared.u32 %base, [at_word];\n"
+    text += f"  @!%second bra kept;\n  {deallocate} %base, 128;\nkept:\n{meet}  {allocate} [at_word+8], 128;\n{meet}"
+    text += f"  @%second bra freed;\n  {deallocate} %base, 128;\nfreed:\n  ld.shared.u32 %y, [at_word+8]; mad.lo.u32 %t, %rank, 32, %t;\n" + PUT
+    for n in (1, 2):
+        text += f"  ld.shared.u32 %base, [at_word+{4 * n}]; {deallocate} %base, 128;\n"
+    yield case("alloc", "tcgen05.alloc.uneven", "columns that are free in both", [Array("out", "d", "u32", [256] * 64)], text + "  ret;\n}", "grid 2 block 32 cluster 2")
+
+
 def faults():
     take = f"  {ALLOCATE} [at_word], 64; ld.shared.u32 %base, [at_word];\n"
     load_word = "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}"
@@ -438,6 +451,9 @@ def faults():
     yield fault("commit.outside", "no mbarrier there", "  mov.u32 %x, 0x20000;\n  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%x]; // faults here\n", kind="illegal_address")
 
 
+    yield fault("ld.no_operands", "no operands", "  tcgen05.ld.sync.aligned.32x32b.x1.b32; // faults here\n", kind="unsupported")
+    yield fault("ld.registers", "two registers, where the shape has one", "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0, %r1}, [%x]; // faults here\n", kind="unsupported")
+    yield fault("mma.few", "operands are missing", "  tcgen05.mma.cta_group::1.kind::f16 [%x], %at, %at, %x; // faults here\n", kind="unsupported")
     copy = "tcgen05.cp.cta_group::1.128x128b [%base], %at"
     yield fault("cp.version", "no 0b001 in the descriptor", take + f"  mov.u64 %at, 0;\n  {copy}; // faults here\n")
     yield fault("cp.outside", "the source is not in shared memory", take + f"  mov.u64 %at, {1 << 46 | 0x3000:#x};\n  {copy}; // faults here\n", kind="illegal_address")
@@ -449,6 +465,7 @@ def cases():
     yield from copies()
     yield from allocations()
     yield from pair_allocations()
+    yield from uneven_allocations()
     yield from moves(load)
     yield from moves(store)
     yield from commits()

@@ -4,6 +4,7 @@
 The image of shared memory is computed from the manual's canonical layouts, word by word. D before is small integers; of D after, each
 lane of tensor memory is folded into one word, lanes that are not D's as well."""
 from fractions import Fraction
+from functools import lru_cache
 
 from .forms_matrix import TINY, bits_of_value, factor, tiny_element, tiny_value, width
 from .forms_tcgen05 import ALL, ALLOC, FREE, HEAD, TARGET, case, power
@@ -15,6 +16,8 @@ DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "s8": 32, "u8": 32}  # 32 for all of 
 TYPES = {"f16": 0, "bf16": 1, "tf32": 2, "e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5, "u8": 0, "s8": 1}
 KINDS = {"f16": "f16", "bf16": "f16", "tf32": "tf32", "u8": "i8", "s8": "i8"}
 
+# the same few, again and again
+tiny_value, bits_of_value = (lru_cache(maxsize=None)(function) for function in (tiny_value, bits_of_value))
 
 def bits_of(kind):
     return TINY[kind].bits if kind in TINY else width(kind)
@@ -133,7 +136,7 @@ def multiply(kinds, a, b, sign):
     return [[Fraction(sign * sum(x * y for x, y in zip(row, line)), scale * scale) for line in right] for row in left]
 
 
-def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), **flags):
+def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), ws=False, **flags):
     """b is given as N rows of K. upper: D and A begin in lane 16. block: (kind, vector size, factors, type of factors)."""
     d_kind, a_kind, b_kind = kinds
     kind = KINDS.get(a_kind, "f8f6f4")
@@ -143,7 +146,8 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         kind = f"{block[0]}.block_scale{block[1]}"
         depth = 64 if dense else 32
     a_across, b_across = flags.get("a_across", 0), flags.get("b_across", 0)
-    word = f"tcgen05.mma.cta_group::1.kind::{kind}"
+    word = f"tcgen05.mma{'.ws' if ws else ''}.cta_group::1.kind::{kind}"
+    sides = 128 // m if ws else 1  # parts of D's columns, each in lanes of its own
     parts = [f"{word}.m{m}n{n}.{'.'.join(kinds)}", "at" if tensor else f"a{a_swizzle}{'t' if a_across else ''}"]
     parts += [f"b{b_swizzle}{'t' if b_across else ''}", *(key for key in flags if key not in ("a_across", "b_across"))]
     parts += [text for text, there in (("alone", not keep), (f"scale{scale}", scale), ("masked", mask), ("upper", upper)) if there]
@@ -166,19 +170,19 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         extra = [line + x + y for line, x, y in zip(extra, beside(a_words), beside(b_words))]
     else:
         sums = multiply(kinds, a, b, sign)
-    columns = max(32, power(n + len(extra[0])))
+    columns = max(32, power(n // sides + len(extra[0])))
     times = ((1 << 31) // 12) if flags.get("saturate") else 1
 
     def cell(value):
         return int(value) & ALL if d_kind == "s32" else bits_of_value(d_kind, Fraction(value))
 
     memory = [[cell(before(lane, column) * times) for column in range(columns)] for lane in range(128)]
-    for row in range(m):
-        lane = lane_of(m, row) + 16 * upper
+    for row, side in ((row, side) for row in range(m) for side in range(sides)):
+        lane = row + m * side if ws else lane_of(m, row) + 16 * upper
         if mask and mask[lane // 32] >> lane % 32 & 1:
             continue
-        for column in range(n):
-            value = sums[row][column] + (Fraction(before(lane, column) * times, 1 << scale) if keep else 0)
+        for column in range(n // sides):
+            value = sums[row][side * (n // sides) + column] + (Fraction(before(lane, column) * times, 1 << scale) if keep else 0)
             if flags.get("saturate"):
                 value = max(-(1 << 31), min((1 << 31) - 1, value))
             memory[lane][column] = cell(value)
@@ -192,7 +196,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
     arrays = [Array("in", "s", "b32", image)]
     if extra[0]:
         for lane in range(128):
-            memory[lane][n : n + len(extra[0])] = extra[lane]
+            memory[lane][n // sides : n // sides + len(extra[0])] = extra[lane]
         arrays.append(Array("in", "a", "b32", [w for line in extra for w in line]))
     out = []
     for lane in range(128):
@@ -208,7 +212,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
             idesc = idesc & ~0x1F80 | 1 << 7 | 1 << 10
     at = (8 if tensor else 0) + n
     rest = f", [%lane+{at}], [%lane+{at + 4}]" if block else ""
-    text = kernel(word, arrays, columns, n, len(extra[0]), d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest)
+    text = kernel(word, arrays, columns, n // sides, len(extra[0]), d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest)
     title = f"A in {'tensor memory' if tensor else f'rows of {a_swizzle or 16}'}, B in rows of {b_swizzle or 16}"
     return case("mma", name, title, arrays, text)
 
@@ -290,6 +294,18 @@ def products():
     yield mma(64, 48, ("s32", "s8", "u8"), 32, 32, b_across=1)
     yield mma(128, 16, ("s32", "s8", "s8"), tensor=True)
     yield mma(128, 16, ("s32", "s8", "s8"), saturate=1)
+
+
+def stationary():
+    half = ("f32", "f16", "f16")
+    yield mma(32, 64, half, 128, 128, ws=True)
+    yield mma(64, 128, half, 64, 64, ws=True, b_across=1)
+    yield mma(128, 64, half, ws=True, keep=0)
+    yield mma(128, 64, half, ws=True, tensor=True)
+    yield mma(32, 256, ("f16", "f16", "f16"), 32, 32, ws=True)
+    yield mma(64, 64, ("f32", "tf32", "tf32"), ws=True)
+    yield mma(32, 64, ("f32", "e4m3", "e2m1"), ws=True)
+    yield mma(32, 128, ("s32", "s8", "u8"), ws=True)
 
 
 def scaled():
@@ -415,14 +431,16 @@ def faults():
     def scaled_wrong(name, title, idesc, kind="mxf4.block_scale", before="", fault="illegal_instruction"):
         return wrong(name, title, idesc, kind=kind, rest=", [%base+16], [%base+24]", before=before, fault=fault)
 
-    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None, rest="", before=""):
+    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None, rest="", before="", ws=""):
         text = HEAD.format(params=".param .u64 d").replace("{\n", "{\n  .shared .align 1024 .b32 area[4096];\n", 1)
         text += "  .reg .u64 %a, %b; .reg .b32 %idesc; .reg .pred %keep;\n" + ALLOC.format(columns=32)
         text += f"  mov.b32 %idesc, {idesc:#x}; mov.u64 %a, {a:#x}; mov.u64 %b, {b:#x}; setp.eq.u32 %keep, %t, 99; setp.ne.u32 %p, %t, 0;\n{before}"
-        text += f"  mov.u32 %x, area;\n  @%p bra freed0;\n  tcgen05.mma.cta_group::1.kind::{kind} [{d}], {where or '%a'}, %b, %idesc{rest}, %keep; // faults here\nfreed0:\n"
+        text += f"  mov.u32 %x, area;\n  @%p bra freed0;\n  tcgen05.mma{ws}.cta_group::1.kind::{kind} [{d}], {where or '%a'}, %b, %idesc{rest}, %keep; // faults here\nfreed0:\n"
         text += FREE.format(columns=32)
         return case("mma_fault", f"tcgen05.mma.{name}", title, [Array("in", "d", "u32", [0])], text, headers=[f"fault: {fault}"])
 
+    yield wrong("stationary_columns", "N is 32 with .ws", description(64, 32, ("f32", "f16", "f16")), kind="f16", ws=".ws")
+    yield wrong("stationary_rows", "M is 96 with .ws", description(96, 64, ("f32", "f16", "f16")), kind="f16", ws=".ws")
     yield wrong("sparse_bit", "the descriptor says that A is sparse", good | 4)
     yield wrong("reserved_bit", "a reserved bit", good | 1 << 23)
     yield wrong("rows", "M is 96", good & ~(31 << 24) | 6 << 24)
@@ -459,5 +477,6 @@ def faults():
 def cases():
     yield from products()
     yield from scaled()
+    yield from stationary()
     yield from pairs()
     yield from faults()

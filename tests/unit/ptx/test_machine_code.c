@@ -65,6 +65,16 @@ static void test_tensor_core(void **state) {
   }
 }
 
+/* A pass of the shared unit for each register; how much a product is, is known when it runs. */
+static void test_tensor_memory(void **state) {
+  check("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r1, %r2, %r3, %r4}, [%r5];", 1, 0, 0, 0, 0, 4);
+  check("tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%r1, %r2}, [%r5], 2;", 1, 0, 0, 0, 0, 2);
+  check("tcgen05.st.sync.aligned.16x256b.x1.b32 [%r5], {%r1, %r2, %r3, %r4};", 1, 0, 0, 0, 0, 4);
+  check("tcgen05.ld.sync.aligned.32x32b.x1.b32;", 1, 0, 0, 0, 0, 0);
+  check("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1;", 1, 0, 0, 0, 0, 0);
+  check("tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d1];", 1, 0, 0, 0, 0, 0);
+}
+
 static void test_what_takes_no_instruction(void **state) {
   check("mov.u32 %r1, %r2;", 0, 0, 0, 0, 0, 0);
   check("mov.f32 %f1, 0f3F800000;", 0, 0, 0, 0, 0, 0);
@@ -113,6 +123,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pipes_of_instructions),
       cmocka_unit_test(test_tensor_core),
+      cmocka_unit_test(test_tensor_memory),
       cmocka_unit_test(test_what_takes_no_instruction),
       cmocka_unit_test(test_sequences),
       cmocka_unit_test(test_what_is_folded),
