@@ -74,6 +74,10 @@ int cli_options_list(void);
  * (interface/config.h), then exit(CLI_USAGE). */
 void cli_refuse(const struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Refuses outputs (NULL: none is wanted) that would take the place of the file that is read: CLI_USAGE, told; else
+ * CLI_DONE. */
+int cli_keep_input(const char *input, const char *const *outputs, size_t count);
+
 /* For commands that take one file: ARGP_KEY_ARG puts it into *file, ARGP_KEY_END refuses that there is none; all else
  * is ARGP_ERR_UNKNOWN. A file that is of another kind than `wanted` (file_kinds.h) is refused with the command that
  * takes it: exit(CLI_BAD_FILE). */

@@ -138,4 +138,16 @@ if command -v mpirun >/dev/null; then
   rm -rf "${TMPDIR:?}"/* # mpirun's
 fi
 expect test -z "$(compgen -G '*.tmp-*')" -a -z "$(compgen -G '*.part-*')"
+
+# ---- what is read is never written over ----
+cp "$source/tests/unit/report/golden/sample.json" read.json
+for command in "report read.json --csv read.json" "report read.json --html ./read.json" "report read.json --export-nsys read.json" \
+  "timeline read.json -o read.json" "compare read.json $source/tests/unit/report/golden/sample.json --html read.json" \
+  "compare $source/tests/unit/report/golden/sample.json read.json --json read.json"; do
+  # shellcheck disable=SC2086 # words
+  run "$farfault" $command
+  expect_status 64
+  expect_err "is what is read: the output would take its place"
+  expect cmp read.json "$source/tests/unit/report/golden/sample.json"
+done
 finish

@@ -245,6 +245,7 @@ static int compare(int argc, char **argv) {
   int status = COMPARE_SAME;
   for (size_t i = 0; i < a.files.count && !status; i++)
     if (kind_refused(a.files.items[i], FILES)) status = COMPARE_TROUBLE;
+    else status = cli_keep_input(a.files.items[i], (const char *const[]){a.json, a.html}, 2);
   if (!status) status = compare_files(&a);
   free(a.files.items);
   return status;

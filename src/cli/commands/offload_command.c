@@ -177,6 +177,7 @@ static int offload(int argc, char **argv) {
     return cli_offload_profile(argc - 1, argv + 1);
   }
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
+  if (cli_keep_input(a.file, (const char *const[]){a.json}, 1)) return CLI_USAGE;
   if (kind_refused(a.file, KIND_PTX | KIND_PROGRAM | KIND_TRACE)) return CLI_BAD_FILE;
   if (code_load(a.file, &code, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   analyse_all(&a, &code, &list);

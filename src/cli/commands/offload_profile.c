@@ -304,6 +304,7 @@ int cli_offload_profile(int argc, char **argv) {
   machine_spec spec;
   trace_file *file;
   ff_error error;
+  if (cli_keep_input(a.file, (const char *const[]){a.json}, 1)) return CLI_USAGE;
   if (machine_spec_load(a.machine, &spec, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   offload_table *table = offload_table_create();

@@ -122,6 +122,9 @@ static int report(int argc, char **argv) {
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   if (a.advice && (!a.html || kind_of_file(a.file) == KIND_DATABASE))
     return cli_fail(CLI_USAGE, "--advice: it is for the page of a run (--html)");
+  if (cli_keep_input(a.file, (const char *const[]){a.csv, a.html, a.nsys}, 3) ||
+      (a.html && a.advice && cli_keep_input(a.advice, (const char *const[]){a.csv, a.html, a.nsys}, 3)))
+    return CLI_USAGE;
   if (kind_of_file(a.file) == KIND_DATABASE) {
     if (a.stats || a.nsys || a.lines)
       return cli_fail(CLI_USAGE, "%s: %s is the database of a sweep; this is of a run",

@@ -68,6 +68,7 @@ static int results(int argc, char **argv) {
   cli_old_flag("--json", &argc, &argv);
   cli_old_flag("--csv", &argc, &argv);
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
+  if (cli_keep_input(a.file, (const char *const[]){a.csv, a.json}, 2)) return CLI_USAGE;
   int status = is_stdout(a.csv) || is_stdout(a.json) ? CLI_DONE : put(&a, SWEEP_TABLE, "-");
   if (a.csv && !status) status = put(&a, SWEEP_CSV, a.csv);
   if (a.json && !status) status = put(&a, SWEEP_JSON, a.json);

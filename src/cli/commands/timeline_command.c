@@ -35,6 +35,7 @@ static int timeline(int argc, char **argv) {
   cli_parse(&argp, argc, argv, &a);
   report_run run;
   ff_error error;
+  if (cli_keep_input(a.file, (const char *const[]){a.output}, 1)) return CLI_USAGE;
   if (report_file_read(a.file, &run, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   ff_text text = {0};
   int status = CLI_DONE;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "cli/cli.h"
 #include "cli/interface/config.h"
 #include "cli/interface/describe.h"
@@ -277,6 +278,13 @@ const char *cli_output(const char *value, const char *option, bool dash, struct 
   if (!dash && !strcmp(value, "-"))
     cli_refuse(state, "%s -: write /dev/stdout (or ./- for a file of that name)", option);
   return value;
+}
+
+int cli_keep_input(const char *input, const char *const *outputs, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (ff_output_same(outputs[i], input))
+      return cli_fail(CLI_USAGE, "%s: is what is read: the output would take its place", outputs[i]);
+  return CLI_DONE;
 }
 
 int cli_write_or_print(const char *file, const ff_text *text) {
