@@ -219,13 +219,13 @@ static bool set_scales(decoder *d, exec_tensor_mma *m) {
 }
 
 /* [factors of A], [factors of B], enable-input-d */
-static bool set_factors(decoder *d, exec_tensor_mma *m) {
+static bool set_factors(decoder *d, exec_tensor_mma *m, uint32_t next) {
   const ptx_operand *operands = d->instr->operands;
-  if (d->instr->operand_count != 7) return decode_fail(d, "%u operands", d->instr->operand_count);
-  m->keeps_negated = operands[6].negated;
-  return set_address(d, &operands[4], PTX_SPACE_SHARED, &m->a_factors) &&
-         set_address(d, &operands[5], PTX_SPACE_SHARED, &m->b_factors) &&
-         decode_source(d, &operands[6], PTX_PRED, &m->keeps);
+  if (d->instr->operand_count != next + 3) return decode_fail(d, "%u operands", d->instr->operand_count);
+  m->keeps_negated = operands[next + 2].negated;
+  return set_address(d, &operands[next], PTX_SPACE_SHARED, &m->a_factors) &&
+         set_address(d, &operands[next + 1], PTX_SPACE_SHARED, &m->b_factors) &&
+         decode_source(d, &operands[next + 2], PTX_PRED, &m->keeps);
 }
 
 /* {disable-output-lane}, enable-input-d, scale-input-d: the first and the last may be left out. */
@@ -255,12 +255,13 @@ static bool decode_tensor_mma(decoder *d) {
   const ptx_instr *instr = d->instr;
   const ptx_operand *operands = instr->operands;
   exec_tensor_mma *m = ff_arena_alloc(d->arena, sizeof *m);
-  if (ptx_has(instr, PTX_MOD_SP)) return decode_fail(d, "tcgen05.mma.sp");
+  uint32_t shift = ptx_has(instr, PTX_MOD_SP); /* behind B stands where the metadata are */
+  m->sparse = shift != 0;
   m->stationary = ptx_has(instr, PTX_MOD_WS);
   if (ptx_has(instr, PTX_MOD_ASHIFT)) return decode_fail(d, "tcgen05.mma with .ashift");
-  if (instr->operand_count < 5) return decode_fail(d, "%u operands", instr->operand_count);
+  if (instr->operand_count < 5 + shift) return decode_fail(d, "%u operands", instr->operand_count);
   if (!set_group(d, &m->group) || !set_kind(d, &m->kind) || !set_scales(d, m)) return false;
-  if (m->stationary && (m->group == 2 || m->scales)) return decode_fail(d, "this form of tcgen05.mma.ws");
+  if (m->stationary && (m->group == 2 || m->scales || m->sparse)) return decode_fail(d, "this form of tcgen05.mma.ws");
   if (m->stationary && instr->operand_count != 5) return decode_fail(d, "a mask of columns, or of lanes, with .ws");
   m->a_in_tensor = operands[1].kind == PTX_OPERAND_ADDRESS;
   if (!set_address(d, &operands[0], PTX_SPACE_SHARED, &m->d)) return false;
@@ -268,8 +269,9 @@ static bool decode_tensor_mma(decoder *d) {
                      : !decode_source(d, &operands[1], PTX_B64, &m->a_descriptor))
     return false;
   if (!decode_source(d, &operands[2], PTX_B64, &m->b_descriptor)) return false;
-  if (!decode_source(d, &operands[3], PTX_B32, &m->description)) return false;
-  if (m->scales ? !set_factors(d, m) : !set_output(d, m, 4)) return false;
+  if (m->sparse && !set_address(d, &operands[3], PTX_SPACE_SHARED, &m->metadata)) return false;
+  if (!decode_source(d, &operands[3 + shift], PTX_B32, &m->description)) return false;
+  if (m->scales ? !set_factors(d, m, 4 + shift) : !set_output(d, m, 4 + shift)) return false;
   exec_instr *i = decode_move(d, EXEC_MOVE_TENSOR_MMA);
   i->unit = EXEC_UNIT_MEMORY;
   i->side = m;

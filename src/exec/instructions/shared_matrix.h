@@ -50,30 +50,29 @@ INLINE const unsigned char *shared_chunk(core_warp *w, const exec_instr *i, cons
   return m->block->shared + at;
 }
 
-/* Rows from `first` on, SHARED_DEPTH_BYTES each. */
+/* Rows from `first` on, of `depth` bytes each, a multiple of a chunk. */
 INLINE void shared_rows(core_warp *w, const exec_instr *i, const shared_matrix *m, uint32_t first, uint32_t rows,
-                        unsigned char *to) {
+                        uint32_t depth, unsigned char *to) {
   uint32_t apart = m->swizzle ? SHARED_CHUNK : m->leading;
-  for (uint32_t n = 0; n < rows; n++, to += SHARED_DEPTH_BYTES) {
+  for (uint32_t n = 0; n < rows; n++, to += depth) {
     uint32_t row = first + n, at = row % 8 * m->pitch + row / 8 * m->stride;
-    memcpy(to, shared_chunk(w, i, m, at), SHARED_CHUNK);
-    memcpy(to + SHARED_CHUNK, shared_chunk(w, i, m, at + apart), SHARED_CHUNK);
+    for (uint32_t c = 0; c < depth / SHARED_CHUNK; c++)
+      memcpy(to + c * SHARED_CHUNK, shared_chunk(w, i, m, at + c * apart), SHARED_CHUNK);
   }
 }
 
 /* The same of a matrix whose columns' elements are neighbours; `first` and `rows` are multiples of a chunk's elements,
  * which have `bytes` bytes each. */
 INLINE void shared_columns(core_warp *w, const exec_instr *i, const shared_matrix *m, uint32_t bytes, uint32_t first,
-                           uint32_t rows, unsigned char *to) {
+                           uint32_t rows, uint32_t depth, unsigned char *to) {
   uint32_t in_row = m->pitch / SHARED_CHUNK, groups = m->swizzle ? m->leading : m->stride,
            many = m->swizzle ? m->stride : m->leading, elements = SHARED_CHUNK / bytes, tall = m->wide_atoms ? 4 : 8;
   for (uint32_t n = 0; n < rows; n += elements)
-    for (uint32_t k = 0; k < SHARED_DEPTH_BYTES / bytes; k++) {
+    for (uint32_t k = 0; k < depth / bytes; k++) {
       uint32_t chunk = (first + n) / elements;
       const unsigned char *from = shared_chunk(
           w, i, m, chunk % in_row * SHARED_CHUNK + chunk / in_row * groups + k % tall * m->pitch + k / tall * many);
-      for (uint32_t e = 0; e < elements; e++)
-        memcpy(to + (n + e) * SHARED_DEPTH_BYTES + k * bytes, from + e * bytes, bytes);
+      for (uint32_t e = 0; e < elements; e++) memcpy(to + (n + e) * depth + k * bytes, from + e * bytes, bytes);
     }
 }
 

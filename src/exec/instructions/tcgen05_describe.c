@@ -30,8 +30,10 @@ static ptx_type sum_type(tcgen05_kind kind, uint32_t number) {
 static const char *objection(const exec_tensor_mma *m, uint32_t bits, const tcgen05_description *d) {
   tcgen05_kind kind = (tcgen05_kind)m->kind;
   bool integer = kind == TCGEN05_I8, steps = integer && d->columns > 32;
-  if (field(bits, 2, 1)) return "it says that A is sparse";
-  if (field(bits, 0, 2) || field(bits, 6, 1) || field(bits, 23, 1) || field(bits, 29, m->stationary ? 1 : 3))
+  if (field(bits, 2, 1) != m->sparse) return m->sparse ? "it says that A is dense" : "it says that A is sparse";
+  bool selects = m->sparse && (kind == TCGEN05_F16 || kind == TCGEN05_TF32);
+  if ((field(bits, 0, 2) && !selects) || field(bits, 6, 1) || field(bits, 23, 1) ||
+      field(bits, 29, m->stationary ? 1 : 3))
     return "a reserved bit is set";
   if (!d->a_type || !d->b_type || !d->d_type) return "it has a type that this kind does not have";
   if (d->d_type == PTX_F16 && (d->a_type == PTX_BF16 || d->b_type == PTX_BF16)) return "D is f16, A or B bf16";
@@ -56,7 +58,7 @@ static const char *objection(const exec_tensor_mma *m, uint32_t bits, const tcge
 /* The same of a kind with factors. */
 static const char *objection_to_factors(const exec_tensor_mma *m, uint32_t bits, const tcgen05_description *d) {
   bool bytes = m->kind == TCGEN05_MXF8F6F4, nv = m->kind == TCGEN05_MXF4NVF4;
-  if (field(bits, 2, 1)) return "it says that A is sparse";
+  if (field(bits, 2, 1) != m->sparse) return m->sparse ? "it says that A is dense" : "it says that A is sparse";
   if (field(bits, 31, 1)) return bytes ? "a reserved bit is set" : "K of 96 is sm_103a's";
   if (field(bits, 0, 2) || field(bits, 3, 1) || field(bits, 6, 1) || field(bits, 24, 3)) return "a reserved bit is set";
   if (!d->a_type || !d->b_type) return "it has a type that this kind does not have";
@@ -83,6 +85,7 @@ static tcgen05_description take_apart(const exec_tensor_mma *m, uint32_t bits) {
                            .a_across = field(bits, 15, 1) != 0,
                            .b_across = field(bits, 16, 1) != 0};
   d.depth = kind == TCGEN05_F16 ? 16 : kind == TCGEN05_TF32 ? 8 : tiny ? 64 : 32;
+  if (m->sparse) d.depth *= 2;
   if (!scaled) {
     d.rows = field(bits, 24, 5) << 4;
     d.d_type = (uint8_t)sum_type(kind, field(bits, 4, 2));
@@ -104,6 +107,10 @@ tcgen05_description core_tensor_describe(core_warp *w, const exec_instr *i, uint
   if (why)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "the instruction descriptor is 0x%08x: %s (M %u, N %u)",
                bits, why, d.rows, d.columns);
+  if (m->sparse && (d.rows / m->group != 128 || (!m->scales && field(bits, 0, 2))))
+    core_fault(w, i, lane, EXEC_FAULT_UNSUPPORTED, 0,
+               "not supported: .sp with M %u, or with a sparsity selector of %u (M of 128 for each block, and 0, are)",
+               d.rows, m->scales ? 0 : field(bits, 0, 2));
   if (m->a_in_tensor && d.a_across)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
                "the instruction descriptor is 0x%08x: A is transposed, and in tensor memory", bits);

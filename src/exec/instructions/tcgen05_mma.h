@@ -12,7 +12,7 @@
 
 #define TCGEN05_ROWS 128u
 #define TCGEN05_COLUMNS 256u
-#define TCGEN05_DEPTH 64u /* elements of K, at most */
+#define TCGEN05_DEPTH 128u /* elements of K, at most */
 
 typedef enum tcgen05_kind {
   TCGEN05_F16,
@@ -28,12 +28,13 @@ typedef struct exec_tensor_mma { /* side data */
   uint8_t kind;                  /* tcgen05_kind */
   uint8_t group;
   bool stationary;                                         /* .ws */
+  bool sparse;                                             /* .sp: A has half of its elements */
   bool a_in_tensor;                                        /* A is in tensor memory, else in shared memory */
   bool keeps_negated;                                      /* enable-input-d is written !p */
   uint8_t scale;                                           /* scale-input-d: D counts 2^-scale */
   bool masks;                                              /* disable-output-lane */
   uint8_t scales;                                          /* factors along K; 0: without */
-  bulk_address d, a, a_factors, b_factors;                 /* of tensor memory */
+  bulk_address d, a, a_factors, b_factors, metadata;       /* of tensor memory */
   uint32_t a_descriptor, b_descriptor, description, keeps; /* slots */
   uint32_t mask[8];                                        /* slots: four for each block */
 } exec_tensor_mma;

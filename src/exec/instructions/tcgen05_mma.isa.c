@@ -33,6 +33,9 @@ typedef struct product { /* what one block has of an mma of one thread */
   tensor_place d, a_factors, b_factors;
   uint32_t disabled[4]; /* a bit per lane of tensor memory */
   bool keeps;
+  uint32_t held;       /* elements of a row of A that there are: with .sp half of K */
+  uint32_t depth;      /* bytes of a row of B */
+  tensor_place sparse; /* the metadata */
 } product;
 
 /* ---- A and B: SHARED_DEPTH_BYTES a row ---- */
@@ -40,15 +43,17 @@ typedef struct product { /* what one block has of an mma of one thread */
 static const char *name_of(char which) { return which == 'A' ? "matrix A" : "matrix B"; }
 
 static void read_shared(const product *p, char which, uint32_t slot, ptx_type type, bool across, uint32_t rows,
-                        unsigned char *to) {
+                        uint32_t depth, unsigned char *to) {
   uint64_t descriptor = exec_u64(&p->w->x, slot)[p->lane];
   shared_matrix matrix = tensor_matrix_of(p->w, p->i, p->lane, p->block, name_of(which), descriptor, across);
   if (across && matrix.wide_atoms != (type == PTX_TF32))
     tensor_bad_descriptor(p->w, p->i, p->lane, name_of(which), descriptor,
                           type == PTX_TF32 ? "a transposed matrix of 32-bit elements needs atoms of 32 bytes"
                                            : "atoms of 32 bytes are for 32-bit elements");
-  if (across) shared_columns(p->w, p->i, &matrix, ptx_type_bits(type) / 8, 0, rows, to);
-  else shared_rows(p->w, p->i, &matrix, 0, rows, to);
+  if (across) shared_columns(p->w, p->i, &matrix, ptx_type_bits(type) / 8, 0, rows, depth, to);
+  else if (matrix.swizzle && matrix.pitch < depth)
+    tensor_bad_descriptor(p->w, p->i, p->lane, name_of(which), descriptor, "its swizzled rows are shorter than K");
+  else shared_rows(p->w, p->i, &matrix, 0, rows, depth, to);
 }
 
 INLINE uint32_t lane_of_row(const product *p, uint32_t row) {
@@ -147,6 +152,41 @@ static void write_sums(const product *p, const double *sum, uint32_t *cells) {
   }
 }
 
+/* ---- which columns A has ---- */
+
+/* The four bits of a chunk of a row (layouts of "Sparsity Metadata"). Elements of 16 and 32 bits: half a word has four
+ * chunks, rows 8 to 15 of sixteen have the upper halves of rows 0 to 7, and the second four chunks are eight lanes
+ * further; smaller ones: two words of the row's lane. */
+static uint32_t chunk_bits(const product *p, uint32_t row, uint32_t chunk) {
+  bool large = p->m->kind == TCGEN05_F16 || p->m->kind == TCGEN05_TF32;
+  uint32_t lane = large ? row % 8 + row / 16 * 16 + chunk / 4 * 8 : row,
+           column = p->sparse.column + (large ? 0 : chunk / 8),
+           shift = large ? row / 8 % 2 * 16 + chunk % 4 * 4 : chunk % 8 * 4;
+  return p->memory->cells[lane][column] >> shift & 15;
+}
+
+/* For each element of a row of A its column. A chunk has one of two columns (tf32), two of four, or two pairs of
+ * eight. */
+static void find_columns(const product *p, uint32_t row, uint8_t *column) {
+  bool single = p->m->kind == TCGEN05_TF32;
+  uint32_t pair = p->m->kind == TCGEN05_MXF4 || p->m->kind == TCGEN05_MXF4NVF4 ? 2 : 1, kept = single ? 1 : 2 * pair;
+  for (uint32_t k = 0; k < p->held; k++) {
+    if (!p->m->sparse) {
+      column[k] = (uint8_t)k;
+      continue;
+    }
+    uint32_t chunk = k / kept, bits = chunk_bits(p, row, chunk), low = bits & 3, high = bits >> 2;
+    bool good = single ? bits == 14 || bits == 4
+                       : low != high && bits != 1 && bits != 2 && bits != 3 && bits != 7 && bits != 11;
+    if (!good)
+      core_fault(p->w, p->i, p->lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
+                 "the metadata of row %u have 0x%x for its chunk %u, which the manual does not define", row, bits,
+                 chunk);
+    uint32_t place = single ? bits >> 1 & 1 : k / pair % 2 ? high : low;
+    column[k] = (uint8_t)(single ? chunk * 2 + place : (chunk * 4 + place) * pair + k % pair);
+  }
+}
+
 /* ---- factors of blocks ---- */
 
 static double factor_of(uint8_t type, uint32_t byte) {
@@ -180,7 +220,7 @@ INLINE double factor_at(const product *p, tensor_place at, uint32_t first, uint3
 }
 
 static void scale_row(const product *p, uint32_t row, double *left) {
-  uint32_t length = p->is.depth / p->m->scales;
+  uint32_t length = p->held / p->m->scales;
   for (uint32_t n = 0; n < p->m->scales; n++) {
     double factor = factor_at(p, p->a_factors, p->is.a_factor, row, n);
     for (uint32_t k = n * length; k < (n + 1) * length; k++) left[k] *= factor;
@@ -201,23 +241,24 @@ static void scale_columns(const product *p, double *across) {
 static void multiply_reals(const product *p, const unsigned char *a, const unsigned char *b) {
   uint32_t columns = p->is.columns, width = columns / p->parts, depth = p->is.depth;
   double across[TCGEN05_DEPTH * TCGEN05_COLUMNS], left[TCGEN05_DEPTH], sum[TCGEN05_COLUMNS];
+  uint8_t place[TCGEN05_DEPTH];
   ptx_type a_type = (ptx_type)p->is.a_type, b_type = (ptx_type)p->is.b_type;
   const double *a_small = small_floats(a_type), *b_small = small_floats(b_type);
   packing a_how = packing_of(p, p->m->a_in_tensor), b_how = packing_of(p, false);
   bool negated = p->is.a_negated != p->is.b_negated;
   for (uint32_t n = 0; n < columns; n++)
-    for (uint32_t k = 0; k < depth; k++)
-      across[k * columns + n] = real_of(b_type, b_small, b + n * SHARED_DEPTH_BYTES, k, b_how);
+    for (uint32_t k = 0; k < depth; k++) across[k * columns + n] = real_of(b_type, b_small, b + n * p->depth, k, b_how);
   if (p->m->scales) scale_columns(p, across);
   for (uint32_t line = 0; line < p->rows * p->parts; line++) {
     uint32_t row = line % p->rows, part = line / p->rows, *cells = cells_of(p, row, part);
     if (!cells) continue;
-    for (uint32_t k = 0; k < depth; k++) left[k] = real_of(a_type, a_small, a + row * SHARED_DEPTH_BYTES, k, a_how);
+    find_columns(p, row, place);
+    for (uint32_t k = 0; k < p->held; k++) left[k] = real_of(a_type, a_small, a + row * SHARED_DEPTH_BYTES, k, a_how);
     if (p->m->scales) scale_row(p, row, left);
     read_sums(p, cells, sum);
-    for (uint32_t k = 0; k < depth; k++) {
+    for (uint32_t k = 0; k < p->held; k++) {
       double factor = negated ? -left[k] : left[k];
-      const double *right = across + k * columns + part * width;
+      const double *right = across + place[k] * columns + part * width;
       for (uint32_t n = 0; n < width; n++) sum[n] += factor * right[n];
     }
     write_sums(p, sum, cells);
@@ -232,16 +273,18 @@ INLINE uint32_t limited(int64_t sum, bool saturates) {
 static void multiply_integers(const product *p, const unsigned char *a, const unsigned char *b) {
   uint32_t columns = p->is.columns, width = columns / p->parts, depth = p->is.depth;
   int32_t across[TCGEN05_DEPTH * TCGEN05_COLUMNS], sum[TCGEN05_COLUMNS];
+  uint8_t place[TCGEN05_DEPTH];
   for (uint32_t n = 0; n < columns; n++)
     for (uint32_t k = 0; k < depth; k++)
-      across[k * columns + n] = integer_of((ptx_type)p->is.b_type, b + n * SHARED_DEPTH_BYTES, k);
+      across[k * columns + n] = integer_of((ptx_type)p->is.b_type, b + n * p->depth, k);
   for (uint32_t line = 0; line < p->rows * p->parts; line++) {
     uint32_t row = line % p->rows, part = line / p->rows, *cells = cells_of(p, row, part);
     if (!cells) continue;
     memset(sum, 0, width * sizeof *sum);
-    for (uint32_t k = 0; k < depth; k++) { /* 32 products of 16 bits */
+    find_columns(p, row, place);
+    for (uint32_t k = 0; k < p->held; k++) { /* 32 products of 16 bits */
       int32_t factor = integer_of((ptx_type)p->is.a_type, a + row * SHARED_DEPTH_BYTES, k);
-      const int32_t *right = across + k * columns + part * width;
+      const int32_t *right = across + place[k] * columns + part * width;
       for (uint32_t n = 0; n < width; n++) sum[n] += factor * right[n];
     }
     for (uint32_t n = 0; n < width; n++)
@@ -257,8 +300,8 @@ static uint32_t units_of(const product *p) { return (p->rows * p->is.columns * 1
 /* Half `rank` of B's columns, or all of them, from the block's shared memory. */
 static void read_b(const product *p, unsigned char *b) {
   uint32_t columns = p->is.columns / p->m->group, rank = p->m->group == 2 ? p->block->rank & 1 : 0;
-  read_shared(p, 'B', p->m->b_descriptor, (ptx_type)p->is.b_type, p->is.b_across, columns,
-              b + rank * columns * SHARED_DEPTH_BYTES);
+  read_shared(p, 'B', p->m->b_descriptor, (ptx_type)p->is.b_type, p->is.b_across, columns, p->depth,
+              b + rank * columns * p->depth);
 }
 
 static void begin(product *p, core_warp *w, const exec_instr *i, uint32_t lane, core_block *block) {
@@ -267,11 +310,17 @@ static void begin(product *p, core_warp *w, const exec_instr *i, uint32_t lane, 
   p->memory = core_tensor_memory_of(w, i, lane, block, m->group);
   p->is = core_tensor_describe(w, i, lane, exec_u32(&w->x, m->description)[lane]);
   p->rows = p->is.rows / m->group;
+  p->held = m->sparse ? p->is.depth / 2 : p->is.depth;
+  p->depth = m->sparse ? 2 * SHARED_DEPTH_BYTES : SHARED_DEPTH_BYTES;
   p->parts = m->stationary ? TENSOR_LANES / p->rows : m->group == 2 && p->rows == 64 ? 2 : 1;
   p->d = place(p, &m->d, p->is.columns / p->parts, "matrix D");
   uint32_t predicate = *exec_pred(&w->x, m->keeps), first = m->group == 2 ? (block->rank & 1) * 4 : 0;
   p->keeps = ((m->keeps_negated ? ~predicate : predicate) >> lane & 1) != 0;
   for (uint32_t n = 0; m->masks && n < 4; n++) p->disabled[n] = exec_u32(&w->x, m->mask[first + n])[lane];
+  bool large = m->kind == TCGEN05_F16 || m->kind == TCGEN05_TF32;
+  if (m->sparse)
+    p->sparse = core_tensor_place(w, i, lane, p->memory, (uint32_t)core_bulk_address(w, &m->metadata, lane),
+                                  TENSOR_LANES, large ? 1 : 2, "the metadata");
   if (!m->scales) return;
   p->a_factors = find_factors(p, &m->a_factors, p->is.a_factor, p->rows, "the factors of A");
   p->b_factors = find_factors(p, &m->b_factors, p->is.b_factor, p->is.columns, "the factors of B");
@@ -280,14 +329,14 @@ static void begin(product *p, core_warp *w, const exec_instr *i, uint32_t lane, 
 static void multiply(const product *p, const unsigned char *b) {
   unsigned char a[TCGEN05_ROWS * SHARED_DEPTH_BYTES];
   if (p->m->a_in_tensor) read_tensor(p, a);
-  else read_shared(p, 'A', p->m->a_descriptor, (ptx_type)p->is.a_type, p->is.a_across, p->rows, a);
+  else read_shared(p, 'A', p->m->a_descriptor, (ptx_type)p->is.a_type, p->is.a_across, p->rows, SHARED_DEPTH_BYTES, a);
   if (p->is.d_type == PTX_S32) multiply_integers(p, a, b);
   else multiply_reals(p, a, b);
 }
 
 static void one_thread(core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_tensor_mma *m = i->side;
-  unsigned char b[TCGEN05_COLUMNS * SHARED_DEPTH_BYTES];
+  unsigned char b[TCGEN05_COLUMNS * 2 * SHARED_DEPTH_BYTES];
   product own, other;
   begin(&own, w, i, lane, w->block);
   read_b(&own, b);

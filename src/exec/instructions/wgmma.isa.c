@@ -20,8 +20,8 @@ static void read_shared(core_warp *w, const exec_instr *i, uint64_t descriptor, 
                         uint32_t rows, unsigned char *to) {
   uint32_t mode = (uint32_t)(descriptor >> 62);
   shared_matrix m = shared_matrix_of(w->block, descriptor, mode ? 4 - mode : TENSOR_MAP_SWIZZLE_NONE);
-  if (across) shared_columns(w, i, &m, 2, first, rows, to);
-  else shared_rows(w, i, &m, first, rows, to);
+  if (across) shared_columns(w, i, &m, 2, first, rows, SHARED_DEPTH_BYTES, to);
+  else shared_rows(w, i, &m, first, rows, SHARED_DEPTH_BYTES, to);
 }
 
 /* A in registers: as the A of mma.m16n8k. */

@@ -6,7 +6,7 @@ lane of tensor memory is folded into one word, lanes that are not D's as well.""
 from fractions import Fraction
 from functools import lru_cache
 
-from .forms_matrix import TINY, bits_of_value, factor, tiny_element, tiny_value, width
+from .forms_matrix import TINY, bits_of_value, factor, kept_columns, tiny_element, tiny_value, width
 from .forms_tcgen05 import ALL, ALLOC, FREE, HEAD, TARGET, case, power
 from .values import Random
 from .writer import Array
@@ -26,14 +26,15 @@ def bits_of(kind):
 class Place:
     """Where element (row, k) stands in shared memory. across: neighbours along rows. swizzle: a key of MODES."""
 
-    def __init__(self, kind, rows, across, swizzle, start, dense=False):
+    def __init__(self, kind, rows, across, swizzle, start, dense=False, twice=1):
+        """twice: 2 for rows of 64 bytes along K."""
         self.bits, self.tiny, self.across, self.swizzle, self.start = bits_of(kind), kind in TINY and not dense, across, swizzle, start
         self.row_bytes = 128 if swizzle == "wide" else swizzle
         self.tall = 4 if swizzle == "wide" else 8  # k of an atom
-        depth = DEPTH.get(kind, 32)
+        depth = DEPTH.get(kind, 32) * twice
         pitch = self.row_bytes or 16
         if not across:
-            self.stride = 8 * pitch + (0 if self.row_bytes else 8 * pitch)
+            self.stride = 8 * pitch if self.row_bytes else 256 * twice
             self.leading = 16 if self.row_bytes else 128
             self.bytes = rows // 8 * self.stride
             return
@@ -128,6 +129,34 @@ def multiply_scaled(kinds, a, b, sign, a_factors, b_factors):
     return [[Fraction(sign * sum(x * y for x, y in zip(row, line)), scale * scale) for line in right] for row in left]
 
 
+def sparse_rows(kind, rows, depth, random):
+    """For each row the columns of its elements, and the words of its metadata: two a lane, or one of two rows' halves."""
+    single, pairs = kind == "tf32", depth == 128
+    columns, words = [], [[0, 0] for _ in range(rows)]
+    for row in range(rows):
+        columns.append([])
+        chunks = depth // (2 if single else 8 if pairs else 4)
+        for chunk in range(chunks):
+            width_, kept, bits = kept_columns("tf32" if single else "u4" if pairs else "u8", random)
+            columns[-1] += [chunk * width_ + one for one in kept]
+            if chunks == 16:
+                words[row][chunk // 8] |= bits << chunk % 8 * 4
+            else:  # rows 0 to 7 of sixteen, chunks 0 to 3: lanes 0 to 7; chunks 4 to 7: lanes 8 to 15; rows 8 to 15: the upper halves
+                words[row // 16 * 16 + chunk // 4 * 8 + row % 8][0] |= bits << row // 8 % 2 * 16 + chunk % 4 * 4
+    return columns, words
+
+
+def spread(rows, columns, depth):
+    """Whole rows of A, with zeros."""
+    out = []
+    for line, places in zip(rows, columns):
+        whole = [0] * depth
+        for value, at in zip(line, places):
+            whole[at] = value
+        out.append(whole)
+    return out
+
+
 def multiply(kinds, a, b, sign):
     """Exact sums; elements have at most 16 bits behind the point."""
     scale = 1 << 16
@@ -136,7 +165,7 @@ def multiply(kinds, a, b, sign):
     return [[Fraction(sign * sum(x * y for x, y in zip(row, line)), scale * scale) for line in right] for row in left]
 
 
-def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), ws=False, **flags):
+def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), ws=False, sparse=False, **flags):
     """b is given as N rows of K. upper: D and A begin in lane 16. block: (kind, vector size, factors, type of factors)."""
     d_kind, a_kind, b_kind = kinds
     kind = KINDS.get(a_kind, "f8f6f4")
@@ -146,7 +175,9 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         kind = f"{block[0]}.block_scale{block[1]}"
         depth = 64 if dense else 32
     a_across, b_across = flags.get("a_across", 0), flags.get("b_across", 0)
-    word = f"tcgen05.mma{'.ws' if ws else ''}.cta_group::1.kind::{kind}"
+    k = depth  # of A as it is stored
+    depth *= 2 if sparse else 1
+    word = f"tcgen05.mma{'.ws' if ws else '.sp' if sparse else ''}.cta_group::1.kind::{kind}"
     sides = 128 // m if ws else 1  # parts of D's columns, each in lanes of its own
     parts = [f"{word}.m{m}n{n}.{'.'.join(kinds)}", "at" if tensor else f"a{a_swizzle}{'t' if a_across else ''}"]
     parts += [f"b{b_swizzle}{'t' if b_across else ''}", *(key for key in flags if key not in ("a_across", "b_across"))]
@@ -155,8 +186,10 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         parts += [block[3], f"{ids[0]}{ids[1]}"]
     name = ".".join(parts)
     random = Random(name)
-    a = [[tiny_element(a_kind, random) for _ in range(depth)] for _ in range(m)]
+    a = [[tiny_element(a_kind, random) for _ in range(k)] for _ in range(m)]
     b = [[tiny_element(b_kind, random) for _ in range(depth)] for _ in range(n)]
+    places, metadata = sparse_rows(a_kind, m, depth, random) if sparse else (None, None)
+    whole = spread(a, places, depth) if sparse else a
     sign = -1 if flags.get("a_negated", 0) != flags.get("b_negated", 0) else 1
     extra = [[] for _ in range(128)]  # what stands behind D in tensor memory: A, factors of A and of B
     if tensor:
@@ -166,10 +199,12 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
     if block:
         a_factors, a_words = factors(m, block[2], block[3], ids[0], random)
         b_factors, b_words = factors(n, block[2], block[3], ids[1], random)
-        sums = multiply_scaled(kinds, a, b, sign, a_factors, b_factors)
+        sums = multiply_scaled(kinds, whole, b, sign, a_factors, b_factors)
         extra = [line + x + y for line, x, y in zip(extra, beside(a_words), beside(b_words))]
     else:
-        sums = multiply(kinds, a, b, sign)
+        sums = multiply(kinds, whole, b, sign)
+    if sparse:
+        extra = [line + words for line, words in zip(extra, metadata)]
     columns = max(32, power(n // sides + len(extra[0])))
     times = ((1 << 31) // 12) if flags.get("saturate") else 1
 
@@ -188,7 +223,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
             memory[lane][column] = cell(value)
     place_a = Place(a_kind, m, a_across, a_swizzle, 0, dense)
     start = 0 if tensor else -(-place_a.bytes // 1024) * 1024
-    place_b = Place(b_kind, n, b_across, b_swizzle, start, dense)
+    place_b = Place(b_kind, n, b_across, b_swizzle, start, dense, 2 if sparse else 1)
     image = [0] * (-(-(start + place_b.bytes) // 1024) * 256)
     if not tensor:
         place_a.write(image, a)
@@ -210,14 +245,16 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         idesc = description(m, n, kinds, **flags) & ~0x30 | ids[1] << 4 | ids[0] << 29 | (block[3] == "ue8m0") << 23
         if dense:
             idesc = idesc & ~0x1F80 | 1 << 7 | 1 << 10
+    idesc |= 4 if sparse else 0
     at = (8 if tensor else 0) + n
     rest = f", [%lane+{at}], [%lane+{at + 4}]" if block else ""
-    text = kernel(word, arrays, columns, n // sides, len(extra[0]), d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest)
+    before_idesc = f", [%lane+{n + len(extra[0]) - 2}]" if sparse else ""
+    text = kernel(word, arrays, columns, n // sides, len(extra[0]), d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest, before_idesc)
     title = f"A in {'tensor memory' if tensor else f'rows of {a_swizzle or 16}'}, B in rows of {b_swizzle or 16}"
     return case("mma", name, title, arrays, text)
 
 
-def kernel(word, arrays, columns, n, extra, d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest):
+def kernel(word, arrays, columns, n, extra, d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest, before_idesc=""):
     params = ", ".join(f".param .u64 {a.name}" for a in arrays)
     size = len(arrays[0].values)
     text = HEAD.format(params=params).replace("{\n", f"{{\n  .shared .align 1024 .b32 area[{size}];\n", 1)
@@ -249,7 +286,7 @@ def kernel(word, arrays, columns, n, extra, d_kind, times, place_a, place_b, ten
     if mask:
         text += "".join(f"  mov.b32 %m{n}, {value:#x};" for n, value in enumerate(mask)) + "\n"
         masks = ", {%m0, %m1, %m2, %m3}"
-    text += f"  {word} [%lane], {'[%y]' if tensor else '%e'}, %b, %idesc{rest}{masks}, %keep{f', {scale}' if scale else ''};\n"
+    text += f"  {word} [%lane], {'[%y]' if tensor else '%e'}, %b{before_idesc}, %idesc{rest}{masks}, %keep{f', {scale}' if scale else ''};\n"
     text += "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\nissued:\nwait:\n"
     text += "  mbarrier.try_wait.parity.shared::cta.b64 %p, [done], 0;\n  @!%p bra wait;\n  tcgen05.fence::after_thread_sync;\n"
     text += "  mov.u32 %column, 0; mov.u32 %y, 0;\nread:\n  add.u32 %x, %base, %column;\n"
@@ -306,6 +343,21 @@ def stationary():
     yield mma(64, 64, ("f32", "tf32", "tf32"), ws=True)
     yield mma(32, 64, ("f32", "e4m3", "e2m1"), ws=True)
     yield mma(32, 128, ("s32", "s8", "u8"), ws=True)
+
+
+def sparse():
+    half = ("f32", "f16", "f16")
+    yield mma(128, 16, half, sparse=True)
+    yield mma(128, 64, half, 64, 64, sparse=True, a_across=1, b_across=1)
+    yield mma(128, 24, half, 0, 0, sparse=True, keep=0)
+    yield mma(128, 16, ("f32", "bf16", "bf16"), sparse=True, tensor=True)
+    yield mma(128, 16, ("f32", "tf32", "tf32"), 64, 64, sparse=True)
+    yield mma(128, 16, ("f32", "e4m3", "e5m2"), sparse=True)
+    yield mma(128, 16, ("f32", "e2m1", "e3m2"), sparse=True, tensor=True)
+    yield mma(128, 32, ("s32", "s8", "u8"), 32, 64, sparse=True)
+    yield mma(128, 16, ("f32", "e4m3", "e2m3"), sparse=True, block=("mxf8f6f4", "", 1, "ue8m0"), ids=(1, 2))
+    yield mma(128, 16, ("f32", "e2m1", "e2m1"), sparse=True, block=("mxf4", "", 2, "ue8m0"), ids=(0, 2))
+    yield mma(128, 16, ("f32", "e2m1", "e2m1"), sparse=True, block=("mxf4nvf4", ".scale_vec::4X", 4, "ue4m3"))
 
 
 def scaled():
@@ -431,17 +483,23 @@ def faults():
     def scaled_wrong(name, title, idesc, kind="mxf4.block_scale", before="", fault="illegal_instruction"):
         return wrong(name, title, idesc, kind=kind, rest=", [%base+16], [%base+24]", before=before, fault=fault)
 
-    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None, rest="", before="", ws=""):
+    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None, rest="", before="", ws="", metadata=""):
         text = HEAD.format(params=".param .u64 d").replace("{\n", "{\n  .shared .align 1024 .b32 area[4096];\n", 1)
         text += "  .reg .u64 %a, %b; .reg .b32 %idesc; .reg .pred %keep;\n" + ALLOC.format(columns=32)
         text += f"  mov.b32 %idesc, {idesc:#x}; mov.u64 %a, {a:#x}; mov.u64 %b, {b:#x}; setp.eq.u32 %keep, %t, 99; setp.ne.u32 %p, %t, 0;\n{before}"
-        text += f"  mov.u32 %x, area;\n  @%p bra freed0;\n  tcgen05.mma{ws}.cta_group::1.kind::{kind} [{d}], {where or '%a'}, %b, %idesc{rest}, %keep; // faults here\nfreed0:\n"
+        text += f"  mov.u32 %x, area;\n  @%p bra freed0;\n  tcgen05.mma{ws}.cta_group::1.kind::{kind} [{d}], {where or '%a'}, %b{metadata}, %idesc{rest}, %keep; // faults here\nfreed0:\n"
         text += FREE.format(columns=32)
         return case("mma_fault", f"tcgen05.mma.{name}", title, [Array("in", "d", "u32", [0])], text, headers=[f"fault: {fault}"])
 
     yield wrong("stationary_columns", "N is 32 with .ws", description(64, 32, ("f32", "f16", "f16")), kind="f16", ws=".ws")
     yield wrong("stationary_rows", "M is 96 with .ws", description(96, 64, ("f32", "f16", "f16")), kind="f16", ws=".ws")
     yield wrong("sparse_bit", "the descriptor says that A is sparse", good | 4)
+    yield wrong("dense_bit", "the descriptor says that A is dense", good, ws=".sp", metadata=", [%base+16]")
+    yield wrong("metadata", "metadata of 0", good | 4, ws=".sp", metadata=", [%base+16]")
+    yield wrong("metadata_place", "metadata in columns that are not allocated", good | 4, ws=".sp", metadata=", [%base+32]", fault="illegal_address")
+    yield wrong("sparse_rows", "M of 64", description(64, 16, ("f32", "f16", "f16")) | 4, ws=".sp", metadata=", [%base+16]", fault="unsupported")
+    yield wrong("sparse_selector", "another selector", good | 5, ws=".sp", metadata=", [%base+16]", fault="unsupported")
+    yield wrong("sparse_swizzle", "rows of 32 bytes, swizzled, for 64 of K", good | 4, ws=".sp", metadata=", [%base+16]", b=1 << 46 | 6 << 61 | 16 << 32)
     yield wrong("reserved_bit", "a reserved bit", good | 1 << 23)
     yield wrong("rows", "M is 96", good & ~(31 << 24) | 6 << 24)
     yield wrong("columns", "N is 0", good & ~(63 << 17))
@@ -478,5 +536,6 @@ def cases():
     yield from products()
     yield from scaled()
     yield from stationary()
+    yield from sparse()
     yield from pairs()
     yield from faults()
