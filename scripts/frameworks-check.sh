@@ -103,7 +103,7 @@ run_opinfo() {
 run_llm() {
   local node=$work/llm/node right ours start=$SECONDS
   cp "$here/examples/llm/chat.mjs" "$node/"
-  "$work/llm/bin/python" "$here/examples/llm/make_gguf.py" "$work/llm/tiny.gguf" || return
+  "$work/llm/bin/python" "$here/examples/llm/make_gguf.py" "$work/llm/tiny.gguf" >&2 || return
   right=$(cd "$node" && node chat.mjs "$work/llm/tiny.gguf" cpu 2>"$work/llm.errors")
   ours=$(cd "$node" && on_gpu --cuda-libraries "$work/llm/lib/"python3*/site-packages node chat.mjs "$work/llm/tiny.gguf" cuda 2>>"$work/llm.errors")
   if [[ -n $right && $ours == "$right" ]]; then printf 'tokens\tpass\t%d\n' $((SECONDS - start))

@@ -46,6 +46,24 @@ def softmax_kernel(out, x, count, BLOCK: tl.constexpr):
     tl.store(out + row * count + at, values / tl.sum(values, 0), mask=at < count)
 
 
+@triton.jit
+def barrier_kernel(values, counter, out, BLOCKS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(values + at, at * 2)
+    tl.debug_barrier()
+    tl.atomic_add(counter, 1, sem="acq_rel")
+    while tl.atomic_add(counter, 0, sem="acquire") < BLOCKS:
+        pass
+    tl.store(out + at, tl.load(values + BLOCKS * BLOCK - 1 - at))
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": block}, num_warps=warps) for block in (128, 256) for warps in (2, 4)], key=["count"])
+@triton.jit
+def double_kernel(x, out, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < count) * 2, mask=at < count)
+
+
 def triton_add():
     x, y = torch.randn(2, 1000)
     out = torch.empty(1000, device="cuda")
@@ -65,6 +83,23 @@ def triton_softmax():
     return near(out, x.softmax(1), 1e-6)
 
 
+def triton_barrier():
+    values, out = torch.empty(2048, device="cuda"), torch.empty(2048, device="cuda")
+    barrier_kernel[(16,)](values, gpu(torch.zeros(1, dtype=torch.int32)), out, BLOCKS=16, BLOCK=128, launch_cooperative_grid=True)
+    return torch.equal(out.cpu(), 4094 - 2 * torch.arange(2048.0))
+
+
+def triton_autotune():
+    x, out = torch.randn(3000), torch.empty(3000, device="cuda")
+    double_kernel[lambda meta: (triton.cdiv(3000, meta["BLOCK"]),)](gpu(x), out, 3000)
+    return torch.equal(out.cpu(), x * 2)
+
+
+def product_of_bytes(rows, inner, columns):
+    a, b = torch.randint(-128, 128, (rows, inner)).to(torch.int8), torch.randint(-128, 128, (inner, columns)).to(torch.int8)
+    return torch.equal(torch._int_mm(gpu(a), gpu(b)).cpu().long(), a.long() @ b.long())
+
+
 def compiled():
     layers = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.LayerNorm(64), torch.nn.GELU(), torch.nn.Linear(64, 8))
     x = torch.randn(16, 32)
@@ -78,6 +113,8 @@ check("memory_stats", lambda: torch.cuda.memory_stats()["num_alloc_retries"] == 
 check("mm", lambda: near(torch.mm(gpu(A), gpu(B)), A @ B))
 check("mm half", lambda: near(torch.mm(gpu(A.half()), gpu(B.half())), A @ B, 1e-1))
 check("mm bfloat16", lambda: near(torch.mm(gpu(A.bfloat16()), gpu(B.bfloat16())), A @ B, 3e-1))
+for size in ((128, 128, 64), (64, 64, 64)):
+    check("_int_mm {} x {} x {}".format(*size), lambda: product_of_bytes(*size))
 check("bmm", lambda: near(torch.bmm(gpu(A.view(4, 16, 64)), gpu(B.view(4, 64, 16))), torch.bmm(A.view(4, 16, 64), B.view(4, 64, 16))))
 check("linear", lambda: near(F.linear(gpu(A), gpu(B)), F.linear(A, B)))
 check("conv2d (cuDNN)", lambda: near(F.conv2d(gpu(IMAGE), gpu(WEIGHTS), padding=1), F.conv2d(IMAGE, WEIGHTS, padding=1)))
@@ -90,5 +127,7 @@ check("triton add", triton_add)
 for kind in (torch.float16, torch.bfloat16, torch.float32):
     check(f"triton dot {kind}", lambda: triton_product(kind))
 check("triton softmax", triton_softmax)
+check("triton grid barrier", triton_barrier)
+check("triton autotune", triton_autotune)
 check("torch.compile forward", compiled)
 check("add (a kernel of the wheel)", lambda: near(gpu(A) + gpu(B), A + B))
