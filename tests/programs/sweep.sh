@@ -129,7 +129,7 @@ cp "$source/machines/gtx480.yaml" mine.yaml
 printf 'trace: c.fft\nmachine: gtx480\nmemory: [copy, demand]\ngpu-memory: 50%%\n' >small.yaml
 run "$farfault" sweep small.yaml
 expect_status 1
-expect_err "1 of 2 points have an error"
+expect_err "1 of 2 points has an error"
 expect_err "copy: with "
 expect test "$(sqlite3 small.db "SELECT state, time_ps IS NULL, error LIKE 'copy: %' FROM points WHERE point = 1")" = "refused|1|1"
 cat >failing <<X
@@ -170,7 +170,7 @@ expect_status 0
 kill -INT $process
 wait $process
 expect test $? -eq 130
-expect grep -q "stopped: [0-9]* of 15 points are in two.db; the same command goes on from there" first
+expect grep -q "stopped: [0-9]* of 15 points \(is\|are\) in two.db; the same command goes on from there" first
 rm slow
 run "$farfault" sweep study.yaml -o two.db
 expect_status 0

@@ -13,14 +13,14 @@
 #include "base/memory.h"
 #include "exec/memory/access.h"
 
-enum { PHASES = 64, WARPS = 32, COUNT_MAX = 0xffff }; /* mbarriers of a block that are followed, its warps */
+enum { PHASES = 64, COUNT_MAX = 0xffff }; /* mbarriers of a block that are followed; a count of a record */
 
 typedef struct phase { /* of one mbarrier */
   uint32_t offset;     /* in shared memory */
   uint32_t arrivals;   /* ARRIVE records so far; */
   uint32_t over;       /* how many those were when the last phase ended */
   bool odd;            /* the phase that it is in */
-  uint32_t awaited[WARPS];
+  uint32_t awaited[EXEC_MAX_WARPS];
 } phase;
 
 struct core_phases {
@@ -44,7 +44,7 @@ void core_phases_start(core_block *block) {
 static phase *phase_of(const core_warp *w, const uint64_t *object) {
   core_block *block = w->block;
   ptrdiff_t offset = (const unsigned char *)object - w->shared;
-  if (offset < 0 || offset >= (ptrdiff_t)w->shared_bytes || w->index >= WARPS) return NULL;
+  if (offset < 0 || offset >= (ptrdiff_t)w->shared_bytes) return NULL;
   if (!block->phases) {
     block->phases = ff_alloc(sizeof *block->phases);
     block->phases->count = 0;
