@@ -98,7 +98,7 @@ ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, c
   const char *start = text ? find_line(text, size, line) : NULL;
   size_t length = start ? line_length(start, text + size) : 0;
   if (length) show_line(&out, start, length, column);
-  else if (start == text + size && column) show_end(&out, text, size);
+  else if (start && start == text + size && column) show_end(&out, text, size);
   ff_fail(error, status, "%s", out.chars);
   free(out.chars);
   return status;
