@@ -543,8 +543,7 @@ static ff_status lower_function(const tile_module *module, const tile_function *
   ff_arena arena = {0};
   ff_text body = {0};
   lower l = {.module = module, .function = function, .text = &body, .data = text, .thread_bits = thread_bits_of(function),
-             .architecture = 80, .arena = &arena, .error = error, .scratch_known = false, .stored = true,
-             .loaded = true};
+             .architecture = 80, .arena = &arena, .error = error, .scratch_known = true};
   l.thread = lower_register(&l, CLASS_WORD);
   l.scratch[0] = lower_register(&l, CLASS_WORD);
   l.scratch[1] = lower_register(&l, CLASS_WORD);

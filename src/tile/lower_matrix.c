@@ -5,6 +5,7 @@
  * mma.sync multiplies 16 x K by K x 8, K being 32 bytes; where its elements are (PTX ISA, matrix fragments) are layouts
  * like all others. The warps of a block share the rows and columns of the result; each has the rows of the left matrix
  * and the columns of the right one that it needs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"

@@ -94,7 +94,11 @@ static uint32_t widen(lower *l, const tile_op *op, const tile_value *value) {
   return wide;
 }
 
-static uint64_t power_of(int64_t value) { return value ? (uint64_t)(value & -value) : UINT64_C(1) << 32; }
+/* The largest power of two that divides it; of 0, which all do, a large one. */
+static uint64_t power_of(int64_t value) {
+  uint64_t bits = (uint64_t)value;
+  return bits ? bits & -bits : UINT64_C(1) << 32;
+}
 
 static void lower_make_tensor_view(lower *l, tile_op *op) {
   const tile_type *type = op->results[0].type;

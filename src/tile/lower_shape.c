@@ -5,6 +5,7 @@
  * Most of these only change the numbers of elements, that is, the layout; a broadcast is put off until somebody says in
  * which layout it is wanted. A reduction halves its dimension until one element is left: first elements that one thread
  * has, then those of lanes, then those of warps. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
