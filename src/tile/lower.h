@@ -50,19 +50,28 @@ typedef struct lowered {
   uint32_t *registers;     /* their numbers in their class: 1, or 1 << layout.registers */
   uint64_t divisor;        /* every element is a multiple of it (addresses: in bytes); a power of two */
   const lowered_tensor *tensor; /* tensor views, and the tensor of views of tiles */
+  /* A value that was not made yet (a broadcast): element e is element map(e) of `lazy`, as in layout_gather; then
+   * there are no registers. */
+  const struct lowered *lazy;
+  uint8_t lazy_columns[LAYOUT_BITS_MAX];
+  uint32_t lazy_bits, lazy_offset;
 } lowered;
 
 typedef struct lower {
   const tile_module *module;
   const tile_function *function;
   ff_text *text;              /* the body of the kernel so far */
+  ff_text *data;              /* variables that stand before it */
+  uint32_t constants;         /* of those, that hold constants */
   uint32_t registers[CLASS_COUNT];
   uint32_t labels;
   uint32_t thread_bits;       /* the block has 1 << thread_bits threads */
   uint32_t thread;            /* 'r': the thread's number */
-  uint32_t scratch_bytes;     /* of the shared variable `tile_scratch`, so far */
+  uint32_t scratch_bytes;     /* of each half of the shared variable `tile_scratch`, so far */
+  uint32_t scratch[2];        /* 'r': the addresses of its halves */
   uint32_t scratch_turn;      /* exchanges so far */
-  bool stored;                /* memory was written since the last barrier */
+  bool scratch_known;         /* the half whose turn is next is not read any more */
+  bool stored, loaded;        /* memory was written, was read since the last barrier, or may have been */
   uint64_t helpers;           /* bits of lower_helper: functions that the module needs */
   uint32_t architecture;      /* the least that the text needs: 80, 89, 90 */
   ff_arena *arena;
@@ -107,11 +116,16 @@ bool layout_thread_part(lower *l, const tile_layout *layout, uint32_t first, uin
 bool layout_owner(lower *l, const tile_layout *layout, uint32_t *predicate);
 /* The value in another layout; the value itself if it has it already. A splat is given all its registers. */
 lowered *layout_convert(lower *l, const lowered *value, tile_scalar scalar, const tile_layout *to);
-/* A value whose element e is element map(e) of `value`, map being linear in bits: bit b of e is bit columns[b] of the
+/* A value (not lazy) whose element e is element map(e) of `value`, map being linear in bits: bit b of e is bit columns[b] of the
  * source's number, or none (LAYOUT_FREE: what it says does not matter to the source), and `offset` is added to it
  * (no bit of it may be one that a column sets). `source_bits`: of the source's number. */
 lowered *layout_gather(lower *l, const lowered *value, tile_scalar scalar, uint32_t source_bits, const uint8_t *columns,
                        uint32_t offset, const tile_layout *to);
+/* The value, as the threads that own its elements have it, in all threads that have copies. */
+lowered *layout_share(lower *l, const lowered *value, tile_scalar scalar);
+/* Writes the whole tile to shared memory, element e at base + offset + e x its bytes; `base` is an 'r' register. The
+ * caller sees to barriers, and that the bytes are there (scratch_bytes). */
+void layout_write(lower *l, const lowered *value, tile_scalar scalar, uint32_t base, uint32_t offset);
 /* What all threads wrote to memory before is seen by all of them after. */
 void lower_barrier(lower *l);
 
@@ -126,8 +140,14 @@ bool lower_memory_op(lower *l, tile_op *op);
 bool lower_shape_op(lower *l, tile_op *op);
 bool lower_matrix_op(lower *l, tile_op *op);
 
+/* The layout in which mmaf or mmai gives its result; false: the usual one. */
+bool lower_matrix_layout(lower *l, const tile_op *op, tile_layout *layout);
+
 /* The operations of a block up to its terminator, which the caller looks at. */
 void lower_block(lower *l, tile_block *block);
+/* The same in two parts, for a body that is lowered more than once: constants, once; the other operations, each time. */
+void lower_block_constants(lower *l, tile_block *block);
+void lower_block_again(lower *l, tile_block *block);
 
 /* Functions that PTX has no instruction for: `call (to), tile_NAME, (from...)` after lower_need. */
 typedef enum lower_helper {
