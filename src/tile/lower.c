@@ -487,7 +487,8 @@ static void lower_op(lower *l, tile_op *op) {
     case TILE_OP_ASSERT: lower_assert(l, op); return;
     default: break;
   }
-  if (!lower_elements_op(l, op) && !lower_memory_op(l, op) && !lower_shape_op(l, op) && !lower_matrix_op(l, op))
+  if (!lower_elements_op(l, op) && !lower_memory_op(l, op) && !lower_shape_op(l, op) && !lower_matrix_op(l, op) &&
+      !lower_print_op(l, op))
     lower_fail(l, op, FF_UNSUPPORTED, "the virtual GPU cannot run this operation of Tile IR yet");
 }
 
@@ -539,7 +540,7 @@ static void load_parameter(lower *l, tile_value *argument, uint32_t i) {
 }
 
 static ff_status lower_function(const tile_module *module, const tile_function *function, ff_text *text,
-                                uint64_t *helpers, uint32_t *architecture, ff_error *error) {
+                                uint64_t *helpers, uint32_t *architecture, bool *prints, ff_error *error) {
   ff_arena arena = {0};
   ff_text body = {0};
   lower l = {.module = module, .function = function, .text = &body, .data = text, .thread_bits = thread_bits_of(function),
@@ -568,11 +569,13 @@ static ff_status lower_function(const tile_module *module, const tile_function *
       ff_text_add(text, "  mov.u32 %%r%u, tile_scratch;\n  add.u32 %%r%u, %%r%u, %u;\n", l.scratch[0], l.scratch[1],
                   l.scratch[0], l.scratch_bytes);
     }
+    if (l.prints) ff_text_add(text, "  .local .align 8 .b8 tile_print_buffer[8];\n");
     ff_text_add(text, "  mov.u32 %%r%u, %%tid.x;\n", l.thread);
     ff_text_add_bytes(text, body.chars ? body.chars : "", body.length);
     ff_text_add(text, "}\n");
   }
   *helpers |= l.helpers;
+  *prints = *prints || l.prints;
   if (*architecture < l.architecture) *architecture = l.architecture;
   free(body.chars);
   ff_arena_free(&arena);
@@ -600,6 +603,7 @@ static ff_status lower_module(const tile_module *module, ff_text *text, ff_error
   ff_text kernels = {0}, functions = {0};
   uint64_t helpers = 0;
   uint32_t architecture = 80;
+  bool prints = false;
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < module->global_count && !status; i++) {
     if (!is_word(module->globals[i].name))
@@ -612,11 +616,13 @@ static ff_status lower_module(const tile_module *module, ff_text *text, ff_error
     if (!is_word(module->functions[i].name))
       status = ff_fail(error, FF_UNSUPPORTED, "Tile IR: the kernel's name \"%.60s\" is none in PTX",
                        module->functions[i].name);
-    else status = lower_function(module, &module->functions[i], &kernels, &helpers, &architecture, error);
+    else status = lower_function(module, &module->functions[i], &kernels, &helpers, &architecture, &prints, error);
   }
   if (!status) {
     ff_text_add(text, "// Translated from Tile IR %u.%u.\n.version 8.7\n.target sm_%u\n.address_size 64\n",
                 module->version / 100, module->version % 100, architecture);
+    if (prints)
+      ff_text_add(text, "\n.extern .func (.param .b32 printed) vprintf (.param .b64 text, .param .b64 values);\n");
     lower_helpers_text(helpers, &functions);
     if (functions.length) ff_text_add_bytes(text, functions.chars, functions.length);
     ff_text_add_bytes(text, kernels.chars ? kernels.chars : "", kernels.length);
