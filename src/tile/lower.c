@@ -13,6 +13,8 @@
 #include "tile/lower.h"
 #include "tile/tile.h"
 
+#define TEXT_BYTES_MAX (UINT64_C(256) << 20)
+
 /* Where break and continue of a loop, or the yields of an `if`, go. */
 typedef struct target {
   struct target *outer;
@@ -27,13 +29,14 @@ typedef struct target {
 
 void lower_emit(lower *l, const char *format, ...) {
   if (l->status) return;
-  char line[512];
+  char line[512]; /* registers and numbers; names of any length are added by other means */
   va_list args;
   va_start(args, format);
   int n = vsnprintf(line, sizeof line, format, args);
   va_end(args);
   FF_ASSERT(n >= 0 && (size_t)n < sizeof line);
   ff_text_add(l->text, "  %s\n", line);
+  if (l->text->length > TEXT_BYTES_MAX) lower_fail(l, NULL, FF_LIMIT, "its translation has more than 256 MiB");
 }
 
 void lower_fail(lower *l, const tile_op *op, ff_status status, const char *format, ...) {
@@ -74,7 +77,7 @@ register_class lower_class(tile_scalar scalar) {
 static void place_label(lower *l, uint32_t label) {
   if (!l->status) ff_text_add(l->text, "L%u:\n", label);
   l->scratch_known = false;
-  l->stored = l->loaded = true;
+  l->stored = l->loaded = l->loaded_copies = true;
 }
 
 static uint32_t new_label(lower *l) { return l->labels++; }
@@ -464,19 +467,6 @@ static void lower_block_numbers(lower *l, tile_op *op, const char *special) {
   }
 }
 
-static void lower_assert(lower *l, tile_op *op) {
-  const tile_type *type = op->operands[0]->type;
-  lowered *value = lower_value(l, op->operands[0]);
-  if (type->kind != TILE_KIND_TILE || type->scalar != TILE_I1) {
-    lower_fail(l, op, FF_PARSE, "its condition is not i1");
-    return;
-  }
-  tile_layout layout = layout_default(l, type);
-  if (value->lazy) value = layout_convert(l, value, TILE_I1, &layout);
-  uint32_t count = value->splat ? 1 : 1u << value->layout.registers;
-  for (uint32_t r = 0; r < count; r++) lower_emit(l, "@!%%p%u trap;", value->registers[r]);
-}
-
 static void lower_op(lower *l, tile_op *op) {
   switch (op->opcode) {
     case TILE_OP_FOR: lower_for(l, op); return;
@@ -484,7 +474,6 @@ static void lower_op(lower *l, tile_op *op) {
     case TILE_OP_IF: lower_if(l, op); return;
     case TILE_OP_GET_TILE_BLOCK_ID: lower_block_numbers(l, op, "ctaid"); return;
     case TILE_OP_GET_NUM_TILE_BLOCKS: lower_block_numbers(l, op, "nctaid"); return;
-    case TILE_OP_ASSERT: lower_assert(l, op); return;
     default: break;
   }
   if (!lower_elements_op(l, op) && !lower_memory_op(l, op) && !lower_shape_op(l, op) && !lower_matrix_op(l, op) &&
@@ -584,10 +573,11 @@ static ff_status lower_function(const tile_module *module, const tile_function *
 
 static void add_global(ff_text *text, const tile_global *global) {
   uint64_t alignment = global->alignment ? global->alignment : 16;
+  size_t bytes = global->data_bytes * (global->data_splat ? tile_elements(global->type) : 1);
   ff_text_add(text, "\n%s.global .align %llu .b8 %s[%zu] = {", global->hidden ? "" : ".visible ",
-              (unsigned long long)alignment, global->name, global->data_bytes);
-  for (size_t i = 0; i < global->data_bytes; i++)
-    ff_text_add(text, "%s%u", !i ? "" : i % 32 ? ", " : ",\n  ", global->data[i]);
+              (unsigned long long)alignment, global->name, bytes);
+  for (size_t i = 0; i < bytes; i++)
+    ff_text_add(text, "%s%u", !i ? "" : i % 32 ? ", " : ",\n  ", global->data[i % global->data_bytes]);
   ff_text_add(text, "};\n");
 }
 
@@ -609,6 +599,10 @@ static ff_status lower_module(const tile_module *module, ff_text *text, ff_error
     if (!is_word(module->globals[i].name))
       status = ff_fail(error, FF_UNSUPPORTED, "Tile IR: the global's name \"%.60s\" is none in PTX",
                        module->globals[i].name);
+    else if (module->globals[i].alignment & (module->globals[i].alignment - 1) || module->globals[i].alignment > 4096 ||
+             !module->globals[i].data_bytes)
+      status = ff_fail(error, FF_PARSE, "Tile IR: the global \"%.60s\" has an impossible alignment, or no bytes",
+                       module->globals[i].name);
     else add_global(&kernels, &module->globals[i]);
   }
   for (uint32_t i = 0; i < module->function_count && !status; i++) {
@@ -622,7 +616,9 @@ static ff_status lower_module(const tile_module *module, ff_text *text, ff_error
     ff_text_add(text, "// Translated from Tile IR %u.%u.\n.version 8.7\n.target sm_%u\n.address_size 64\n",
                 module->version / 100, module->version % 100, architecture);
     if (prints)
-      ff_text_add(text, "\n.extern .func (.param .b32 printed) vprintf (.param .b64 text, .param .b64 values);\n");
+      ff_text_add(text, "\n.extern .func (.param .b32 printed) vprintf (.param .b64 text, .param .b64 values);\n"
+                        ".extern .func __assertfail (.param .b64 message, .param .b64 file, .param .b32 line, "
+                        ".param .b64 function, .param .b64 size);\n");
     lower_helpers_text(helpers, &functions);
     if (functions.length) ff_text_add_bytes(text, functions.chars, functions.length);
     ff_text_add_bytes(text, kernels.chars ? kernels.chars : "", kernels.length);

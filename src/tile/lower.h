@@ -8,7 +8,7 @@
  *   lower_memory.c       views, loads, stores, atomic operations, globals
  *   lower_shape.c        constants, iota, permute, broadcast, cat, extract, reduce, scan
  *   lower_matrix.c       mmaf, mmaf_scaled, mmai
- *   lower_print.c        print_tko
+ *   lower_print.c        print_tko, assert
  *
  * A tile's elements are numbered as in C (the last dimension runs fastest). As all dimensions are powers of two, a
  * layout says for each bit of that number whether it is a bit of the thread's number or of the register's:
@@ -73,6 +73,7 @@ typedef struct lower {
   uint32_t scratch_turn;      /* exchanges so far */
   bool scratch_known;         /* the half whose turn is next is not read any more */
   bool stored, loaded;        /* memory was written, was read since the last barrier, or may have been */
+  bool loaded_copies;         /* so was memory that several threads read for themselves */
   bool prints;                /* the kernel calls vprintf */
   uint64_t helpers;           /* bits of lower_helper: functions that the module needs */
   uint32_t architecture;      /* the least that the text needs: 80, 89, 90 */
