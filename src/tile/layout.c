@@ -105,7 +105,7 @@ static lowered *new_lowered(lower *l, register_class class, const tile_layout *l
 
 void lower_barrier(lower *l) {
   lower_emit(l, "bar.sync 0;");
-  l->stored = l->loaded = false;
+  l->stored = l->loaded = l->loaded_copies = false;
 }
 
 /* ---- through shared memory ---- */

@@ -13,6 +13,8 @@
 #include "tile/lower.h"
 #include "tile/tile.h"
 
+#define TEXT_BYTES_MAX (UINT64_C(256) << 20)
+
 /* Where break and continue of a loop, or the yields of an `if`, go. */
 typedef struct target {
   struct target *outer;
@@ -27,13 +29,14 @@ typedef struct target {
 
 void lower_emit(lower *l, const char *format, ...) {
   if (l->status) return;
-  char line[512];
+  char line[512]; /* registers and numbers; names of any length are added by other means */
   va_list args;
   va_start(args, format);
   int n = vsnprintf(line, sizeof line, format, args);
   va_end(args);
   FF_ASSERT(n >= 0 && (size_t)n < sizeof line);
   ff_text_add(l->text, "  %s\n", line);
+  if (l->text->length > TEXT_BYTES_MAX) lower_fail(l, NULL, FF_LIMIT, "its translation has more than 256 MiB");
 }
 
 void lower_fail(lower *l, const tile_op *op, ff_status status, const char *format, ...) {
@@ -74,7 +77,7 @@ register_class lower_class(tile_scalar scalar) {
 static void place_label(lower *l, uint32_t label) {
   if (!l->status) ff_text_add(l->text, "L%u:\n", label);
   l->scratch_known = false;
-  l->stored = l->loaded = true;
+  l->stored = l->loaded = l->loaded_copies = true;
 }
 
 static uint32_t new_label(lower *l) { return l->labels++; }
@@ -464,19 +467,6 @@ static void lower_block_numbers(lower *l, tile_op *op, const char *special) {
   }
 }
 
-static void lower_assert(lower *l, tile_op *op) {
-  const tile_type *type = op->operands[0]->type;
-  lowered *value = lower_value(l, op->operands[0]);
-  if (type->kind != TILE_KIND_TILE || type->scalar != TILE_I1) {
-    lower_fail(l, op, FF_PARSE, "its condition is not i1");
-    return;
-  }
-  tile_layout layout = layout_default(l, type);
-  if (value->lazy) value = layout_convert(l, value, TILE_I1, &layout);
-  uint32_t count = value->splat ? 1 : 1u << value->layout.registers;
-  for (uint32_t r = 0; r < count; r++) lower_emit(l, "@!%%p%u trap;", value->registers[r]);
-}
-
 static void lower_op(lower *l, tile_op *op) {
   switch (op->opcode) {
     case TILE_OP_FOR: lower_for(l, op); return;
@@ -484,10 +474,10 @@ static void lower_op(lower *l, tile_op *op) {
     case TILE_OP_IF: lower_if(l, op); return;
     case TILE_OP_GET_TILE_BLOCK_ID: lower_block_numbers(l, op, "ctaid"); return;
     case TILE_OP_GET_NUM_TILE_BLOCKS: lower_block_numbers(l, op, "nctaid"); return;
-    case TILE_OP_ASSERT: lower_assert(l, op); return;
     default: break;
   }
-  if (!lower_elements_op(l, op) && !lower_memory_op(l, op) && !lower_shape_op(l, op) && !lower_matrix_op(l, op))
+  if (!lower_elements_op(l, op) && !lower_memory_op(l, op) && !lower_shape_op(l, op) && !lower_matrix_op(l, op) &&
+      !lower_print_op(l, op))
     lower_fail(l, op, FF_UNSUPPORTED, "the virtual GPU cannot run this operation of Tile IR yet");
 }
 
@@ -539,12 +529,11 @@ static void load_parameter(lower *l, tile_value *argument, uint32_t i) {
 }
 
 static ff_status lower_function(const tile_module *module, const tile_function *function, ff_text *text,
-                                uint64_t *helpers, uint32_t *architecture, ff_error *error) {
+                                uint64_t *helpers, uint32_t *architecture, bool *prints, ff_error *error) {
   ff_arena arena = {0};
   ff_text body = {0};
   lower l = {.module = module, .function = function, .text = &body, .data = text, .thread_bits = thread_bits_of(function),
-             .architecture = 80, .arena = &arena, .error = error, .scratch_known = false, .stored = true,
-             .loaded = true};
+             .architecture = 80, .arena = &arena, .error = error, .scratch_known = true};
   l.thread = lower_register(&l, CLASS_WORD);
   l.scratch[0] = lower_register(&l, CLASS_WORD);
   l.scratch[1] = lower_register(&l, CLASS_WORD);
@@ -569,11 +558,13 @@ static ff_status lower_function(const tile_module *module, const tile_function *
       ff_text_add(text, "  mov.u32 %%r%u, tile_scratch;\n  add.u32 %%r%u, %%r%u, %u;\n", l.scratch[0], l.scratch[1],
                   l.scratch[0], l.scratch_bytes);
     }
+    if (l.prints) ff_text_add(text, "  .local .align 8 .b8 tile_print_buffer[8];\n");
     ff_text_add(text, "  mov.u32 %%r%u, %%tid.x;\n", l.thread);
     ff_text_add_bytes(text, body.chars ? body.chars : "", body.length);
     ff_text_add(text, "}\n");
   }
   *helpers |= l.helpers;
+  *prints = *prints || l.prints;
   if (*architecture < l.architecture) *architecture = l.architecture;
   free(body.chars);
   ff_arena_free(&arena);
@@ -582,10 +573,11 @@ static ff_status lower_function(const tile_module *module, const tile_function *
 
 static void add_global(ff_text *text, const tile_global *global) {
   uint64_t alignment = global->alignment ? global->alignment : 16;
+  size_t bytes = global->data_bytes * (global->data_splat ? tile_elements(global->type) : 1);
   ff_text_add(text, "\n%s.global .align %llu .b8 %s[%zu] = {", global->hidden ? "" : ".visible ",
-              (unsigned long long)alignment, global->name, global->data_bytes);
-  for (size_t i = 0; i < global->data_bytes; i++)
-    ff_text_add(text, "%s%u", !i ? "" : i % 32 ? ", " : ",\n  ", global->data[i]);
+              (unsigned long long)alignment, global->name, bytes);
+  for (size_t i = 0; i < bytes; i++)
+    ff_text_add(text, "%s%u", !i ? "" : i % 32 ? ", " : ",\n  ", global->data[i % global->data_bytes]);
   ff_text_add(text, "};\n");
 }
 
@@ -601,10 +593,15 @@ static ff_status lower_module(const tile_module *module, ff_text *text, ff_error
   ff_text kernels = {0}, functions = {0};
   uint64_t helpers = 0;
   uint32_t architecture = 80;
+  bool prints = false;
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < module->global_count && !status; i++) {
     if (!is_word(module->globals[i].name))
       status = ff_fail(error, FF_UNSUPPORTED, "Tile IR: the global's name \"%.60s\" is none in PTX",
+                       module->globals[i].name);
+    else if (module->globals[i].alignment & (module->globals[i].alignment - 1) || module->globals[i].alignment > 4096 ||
+             !module->globals[i].data_bytes)
+      status = ff_fail(error, FF_PARSE, "Tile IR: the global \"%.60s\" has an impossible alignment, or no bytes",
                        module->globals[i].name);
     else add_global(&kernels, &module->globals[i]);
   }
@@ -613,11 +610,15 @@ static ff_status lower_module(const tile_module *module, ff_text *text, ff_error
     if (!is_word(module->functions[i].name))
       status = ff_fail(error, FF_UNSUPPORTED, "Tile IR: the kernel's name \"%.60s\" is none in PTX",
                        module->functions[i].name);
-    else status = lower_function(module, &module->functions[i], &kernels, &helpers, &architecture, error);
+    else status = lower_function(module, &module->functions[i], &kernels, &helpers, &architecture, &prints, error);
   }
   if (!status) {
     ff_text_add(text, "// Translated from Tile IR %u.%u.\n.version 8.7\n.target sm_%u\n.address_size 64\n",
                 module->version / 100, module->version % 100, architecture);
+    if (prints)
+      ff_text_add(text, "\n.extern .func (.param .b32 printed) vprintf (.param .b64 text, .param .b64 values);\n"
+                        ".extern .func __assertfail (.param .b64 message, .param .b64 file, .param .b32 line, "
+                        ".param .b64 function, .param .b64 size);\n");
     lower_helpers_text(helpers, &functions);
     if (functions.length) ff_text_add_bytes(text, functions.chars, functions.length);
     ff_text_add_bytes(text, kernels.chars ? kernels.chars : "", kernels.length);

@@ -7,7 +7,8 @@
  *   lower_math.c         functions that PTX has no instruction for, as text that the module gets when it needs them
  *   lower_memory.c       views, loads, stores, atomic operations, globals
  *   lower_shape.c        constants, iota, permute, broadcast, cat, extract, reduce, scan
- *   lower_matrix.c       mmaf, mmai
+ *   lower_matrix.c       mmaf, mmaf_scaled, mmai
+ *   lower_print.c        print_tko, assert
  *
  * A tile's elements are numbered as in C (the last dimension runs fastest). As all dimensions are powers of two, a
  * layout says for each bit of that number whether it is a bit of the thread's number or of the register's:
@@ -72,6 +73,8 @@ typedef struct lower {
   uint32_t scratch_turn;      /* exchanges so far */
   bool scratch_known;         /* the half whose turn is next is not read any more */
   bool stored, loaded;        /* memory was written, was read since the last barrier, or may have been */
+  bool loaded_copies;         /* so was memory that several threads read for themselves */
+  bool prints;                /* the kernel calls vprintf */
   uint64_t helpers;           /* bits of lower_helper: functions that the module needs */
   uint32_t architecture;      /* the least that the text needs: 80, 89, 90 */
   ff_arena *arena;
@@ -139,6 +142,7 @@ bool lower_elements_op(lower *l, tile_op *op); /* false: not one of its operatio
 bool lower_memory_op(lower *l, tile_op *op);
 bool lower_shape_op(lower *l, tile_op *op);
 bool lower_matrix_op(lower *l, tile_op *op);
+bool lower_print_op(lower *l, tile_op *op);
 
 /* The layout in which mmaf or mmai gives its result; false: the usual one. */
 bool lower_matrix_layout(lower *l, const tile_op *op, tile_layout *layout);

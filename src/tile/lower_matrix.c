@@ -5,10 +5,11 @@
  * mma.sync multiplies 16 x K by K x 8, K being 32 bytes; where its elements are (PTX ISA, matrix fragments) are layouts
  * like all others. The warps of a block share the rows and columns of the result; each has the rows of the left matrix
  * and the columns of the right one that it needs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "tile/lower.h"
+#include "tile/lower_elements.h"
 
 #define SHARED_BYTES 65536u /* of both matrices, for products without mma.sync */
 
@@ -26,6 +27,7 @@ typedef struct plan {
 static uint32_t log2_of(uint64_t power) { return (uint32_t)__builtin_ctzll(power); }
 
 static bool shape_of(const tile_op *op, shape *s) {
+  if (op->operand_count < 3) return false;
   const tile_type *a = op->operands[0]->type, *b = op->operands[1]->type, *c = op->operands[2]->type;
   if (a->kind != TILE_KIND_TILE || b->kind != TILE_KIND_TILE || c->kind != TILE_KIND_TILE || a->rank != b->rank ||
       a->rank != c->rank || (a->rank != 2 && a->rank != 3) || a->scalar != b->scalar ||
@@ -39,6 +41,7 @@ static bool shape_of(const tile_op *op, shape *s) {
   *s = (shape){.batch = r ? log2_of((uint64_t)a->shape[0]) : 0, .m = log2_of((uint64_t)a->shape[r]),
                .n = log2_of((uint64_t)b->shape[r + 1]), .k = log2_of((uint64_t)a->shape[r + 1]),
                .scalar = a->scalar, .sum = c->scalar};
+  if (op->opcode == TILE_OP_MMAF_SCALED) s->scalar = TILE_TF32; /* exact in tf32 after scaling: see scaled() */
   return true;
 }
 
@@ -141,9 +144,9 @@ static const char *factor_name(const tile_op *op, const shape *s, bool left) {
   }
 }
 
-static void by_mma(lower *l, tile_op *op, const shape *s, const plan *p) {
-  const lowered *left = layout_convert(l, lower_value(l, op->operands[0]), s->scalar, &p->left);
-  const lowered *right = layout_convert(l, lower_value(l, op->operands[1]), s->scalar, &p->right);
+static void by_mma(lower *l, tile_op *op, const shape *s, const plan *p, const lowered *const factors[2]) {
+  const lowered *left = layout_convert(l, factors[0], s->scalar, &p->left);
+  const lowered *right = layout_convert(l, factors[1], s->scalar, &p->right);
   const lowered *sum = layout_convert(l, lower_value(l, op->operands[2]), s->sum, &p->sum);
   lowered *result = lower_result(l, &op->results[0], &p->sum);
   if (l->status) return;
@@ -274,10 +277,10 @@ static void multiply_part(lower *l, const product *x, uint32_t right_at) {
   lower_emit(l, "@%%p%u bra.uni L%u;", more, label);
 }
 
-/* Part c of a factor along k, whose bits lie at `first` of `k_all`. */
-static const lowered *take_part(lower *l, const tile_value *factor, const product *x, uint32_t first, uint32_t c) {
-  const lowered *value = lower_value(l, factor);
-  uint32_t all = log2_of(tile_elements(factor->type)), dropped = x->s->k - x->k_bits;
+/* Part c, along k, of a factor whose elements' numbers have `all` bits, those of k from `first` on. */
+static const lowered *take_part(lower *l, const lowered *value, uint32_t all, const product *x, uint32_t first,
+                                uint32_t c) {
+  uint32_t dropped = x->s->k - x->k_bits;
   tile_type part = {.kind = TILE_KIND_TILE, .rank = 1, .shape = {INT64_C(1) << (all - dropped)}};
   tile_layout layout = layout_default(l, &part);
   uint8_t columns[LAYOUT_BITS_MAX];
@@ -286,7 +289,7 @@ static const lowered *take_part(lower *l, const tile_value *factor, const produc
   return layout_gather(l, value, x->s->scalar, all, columns, c << (first + x->k_bits), &layout);
 }
 
-static void by_multiplying(lower *l, tile_op *op, const shape *s) {
+static void by_multiplying(lower *l, tile_op *op, const shape *s, const lowered *const factors[2]) {
   uint32_t bits = tile_scalar_bits(s->scalar);
   product x = {.op = op, .s = s, .layout = layout_default(l, op->results[0].type), .k_bits = s->k,
                .class = s->sum == TILE_F64 ? CLASS_DOUBLE : CLASS_WORD, .bytes = bits / 8};
@@ -320,7 +323,8 @@ static void by_multiplying(lower *l, tile_op *op, const shape *s) {
                  lower_letter(x.class), sum->registers[r]);
   }
   for (uint32_t c = 0; c < 1u << (s->k - x.k_bits) && !l->status; c++) {
-    const lowered *left = take_part(l, op->operands[0], &x, 0, c), *right = take_part(l, op->operands[1], &x, s->n, c);
+    const lowered *left = take_part(l, factors[0], s->batch + s->m + s->k, &x, 0, c);
+    const lowered *right = take_part(l, factors[1], s->batch + s->k + s->n, &x, s->n, c);
     lower_barrier(l);
     layout_write(l, left, s->scalar, l->scratch[0], 0);
     layout_write(l, right, s->scalar, l->scratch[0], right_at);
@@ -334,12 +338,60 @@ static void by_multiplying(lower *l, tile_op *op, const shape *s) {
     else result->registers[r] = x.sums[r];
 }
 
+/* ---- block-scaled factors ---- */
+
+/* A factor times its scales, in f32. Both have at most four digits, so the product is exact, and has few enough digits
+ * for tf32. `first`: of k's bits in an element's number; an element's scale is that of all with its higher bits. */
+static const lowered *scaled(lower *l, tile_op *op, const shape *s, uint32_t which, uint32_t first,
+                             const tile_layout *layout) {
+  const tile_value *factor = op->operands[which], *scale = op->operands[3 + which];
+  const tile_type *type = scale->type;
+  uint32_t bits = layout->bits;
+  bool fits = type->kind == TILE_KIND_TILE && type->rank == factor->type->rank;
+  uint32_t scale_bits = fits ? log2_of(tile_elements(type)) : 0, dropped = bits - scale_bits;
+  if (!fits || scale_bits > bits || dropped > s->k || (type->scalar != TILE_E8M0 && type->scalar != TILE_E4M3) ||
+      (factor->type->scalar != TILE_E4M3 && factor->type->scalar != TILE_E5M2 && factor->type->scalar != TILE_E2M1)) {
+    lower_fail(l, op, FF_PARSE, "its scales do not fit its factors");
+    return lower_value(l, factor);
+  }
+  uint8_t columns[LAYOUT_BITS_MAX];
+  memset(columns, LAYOUT_FREE, sizeof columns);
+  for (uint32_t b = 0; b < bits; b++)
+    if (b < first) columns[b] = (uint8_t)b;
+    else if (b >= first + dropped) columns[b] = (uint8_t)(b - dropped);
+  const lowered *value = layout_convert(l, lower_value(l, factor), factor->type->scalar, layout);
+  const lowered *scales = layout_gather(l, lower_value(l, scale), type->scalar, scale_bits, columns, 0, layout);
+  lowered *result = ff_arena_alloc(l->arena, sizeof *result);
+  *result = (lowered){.class = CLASS_WORD, .layout = *layout, .divisor = 1};
+  result->registers = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout->registers);
+  for (uint32_t r = 0; r < 1u << layout->registers; r++) {
+    result->registers[r] = lower_register(l, CLASS_WORD);
+    lower_emit(l, "mul.rn.f32 %%r%u, %%r%u, %%r%u;", result->registers[r],
+               element_to_f32(l, factor->type->scalar, value->registers[r]),
+               element_to_f32(l, type->scalar, scales->registers[r]));
+  }
+  return result;
+}
+
 bool lower_matrix_op(lower *l, tile_op *op) {
-  if (op->opcode != TILE_OP_MMAF && op->opcode != TILE_OP_MMAI) return false;
+  bool scales = op->opcode == TILE_OP_MMAF_SCALED;
+  if (op->opcode != TILE_OP_MMAF && op->opcode != TILE_OP_MMAI && !scales) return false;
   shape s;
   plan p;
-  if (!shape_of(op, &s)) lower_fail(l, op, FF_PARSE, "its operands are no matrices that can be multiplied");
-  else if (plan_of(l, op, &s, &p)) by_mma(l, op, &s, &p);
-  else by_multiplying(l, op, &s);
+  if (!shape_of(op, &s)) {
+    lower_fail(l, op, FF_PARSE, "its operands are no matrices that can be multiplied");
+    return true;
+  }
+  bool mma = plan_of(l, op, &s, &p);
+  const lowered *factors[2] = {lower_value(l, op->operands[0]), lower_value(l, op->operands[1])};
+  if (scales) {
+    tile_layout left = mma ? p.left : layout_default(l, op->operands[0]->type);
+    tile_layout right = mma ? p.right : layout_default(l, op->operands[1]->type);
+    factors[0] = scaled(l, op, &s, 0, 0, &left);
+    factors[1] = scaled(l, op, &s, 1, s.n, &right);
+  }
+  if (l->status) return true;
+  if (mma) by_mma(l, op, &s, &p, factors);
+  else by_multiplying(l, op, &s, factors);
   return true;
 }

@@ -69,13 +69,24 @@ static const char *order_text(char *text, size_t size, uint32_t ordering, uint32
 static void order_before(lower *l, const tile_op *op, bool writes) {
   bool releases = op->ordering == TILE_RELEASE || op->ordering == TILE_ACQ_REL;
   bool ordered = op->token >= 0 && (l->stored || (writes && l->loaded));
-  if (releases || ordered) lower_barrier(l);
+  /* A value that was loaded as copies, by each thread for itself, may decide what is stored, without a token. */
+  if (releases || ordered || (writes && l->loaded_copies)) lower_barrier(l);
+}
+
+static uint32_t threads_of(const tile_layout *layout) { /* thread bits that elements lie in */
+  uint32_t threads = 0;
+  for (uint32_t b = 0; b < layout->bits; b++) threads += (layout->of[b] & LAYOUT_THREAD) != 0;
+  return threads;
 }
 
 static void order_after(lower *l, const tile_op *op, bool writes) {
   if (op->ordering == TILE_ACQUIRE || op->ordering == TILE_ACQ_REL) lower_barrier(l);
   if (writes) l->stored = true;
   else l->loaded = true;
+}
+
+static void note_copies(lower *l, const tile_layout *layout) {
+  if (threads_of(layout) < l->thread_bits) l->loaded_copies = true;
 }
 
 /* ---- views ---- */
@@ -94,7 +105,11 @@ static uint32_t widen(lower *l, const tile_op *op, const tile_value *value) {
   return wide;
 }
 
-static uint64_t power_of(int64_t value) { return value ? (uint64_t)(value & -value) : UINT64_C(1) << 32; }
+/* The largest power of two that divides it; of 0, which all do, a large one. */
+static uint64_t power_of(int64_t value) {
+  uint64_t bits = (uint64_t)value;
+  return bits ? bits & -bits : UINT64_C(1) << 32;
+}
 
 static void lower_make_tensor_view(lower *l, tile_op *op) {
   const tile_type *type = op->results[0].type;
@@ -505,9 +520,7 @@ static void share_result(lower *l, lowered *value, tile_scalar scalar) {
 }
 
 static bool must_share(const lower *l, const tile_op *op, const tile_layout *layout) {
-  uint32_t threads = 0;
-  for (uint32_t b = 0; b < layout->bits; b++) threads += (layout->of[b] & LAYOUT_THREAD) != 0;
-  return op->ordering != TILE_WEAK && threads < l->thread_bits;
+  return op->ordering != TILE_WEAK && threads_of(layout) < l->thread_bits;
 }
 
 static void lower_load_view(lower *l, tile_op *op) {
@@ -538,6 +551,7 @@ static void lower_load_view(lower *l, tile_op *op) {
   }
   if (share) share_result(l, result, a.scalar);
   order_after(l, op, false);
+  note_copies(l, &layout);
 }
 
 /* The operation that a store, or with `red` an atomic operation without a result, makes of each register. */
@@ -735,6 +749,7 @@ static void lower_load_pointers(lower *l, tile_op *op) {
   }
   if (share) share_result(l, result, type->scalar);
   order_after(l, op, false);
+  note_copies(l, &layout);
 }
 
 static void lower_store_pointers(lower *l, tile_op *op) {
@@ -770,7 +785,7 @@ static void lower_get_global(lower *l, tile_op *op) {
     return;
   }
   result->divisor = global->alignment ? power_of((int64_t)global->alignment) : 16;
-  lower_emit(l, "mov.u64 %%d%u, %s;", result->registers[0], op->string);
+  if (!l->status) ff_text_add(l->text, "  mov.u64 %%d%u, %s;\n", result->registers[0], op->string);
   lower_emit(l, "cvta.global.u64 %%d%u, %%d%u;", result->registers[0], result->registers[0]);
 }
 

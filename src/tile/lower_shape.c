@@ -82,16 +82,15 @@ static void lower_constant(lower *l, tile_op *op) {
     return;
   }
   /* Elements that differ lie in memory. */
-  char name[64];
-  snprintf(name, sizeof name, "tile_constant_%u", l->constants++);
-  ff_text_add(l->data, "\n.global .align 16 .b8 %s_%s[%u] = {", name, l->function->name, count * bytes);
+  uint32_t number = l->constants++, of = (uint32_t)(l->function - l->module->functions);
+  ff_text_add(l->data, "\n.global .align 16 .b8 tile_constant_%u_%u[%u] = {", of, number, count * bytes);
   for (uint32_t i = 0; i < count * bytes; i++)
     ff_text_add(l->data, "%s%u", !i ? "" : i % 32 ? ", " : ",\n  ", op->data[i]);
   ff_text_add(l->data, "};\n");
   tile_layout layout = layout_default(l, result->type);
   lowered *value = lower_result(l, result, &layout);
   uint32_t base = lower_register(l, CLASS_DOUBLE), part;
-  lower_emit(l, "mov.u64 %%d%u, %s_%s;", base, name, l->function->name);
+  lower_emit(l, "mov.u64 %%d%u, tile_constant_%u_%u;", base, of, number);
   if (layout_thread_part(l, &layout, 0, layout.bits, &part))
     lower_emit(l, "mad.wide.u32 %%d%u, %%r%u, %u, %%d%u;", base, part, bytes, base);
   for (uint32_t r = 0; r < 1u << layout.registers; r++) {
