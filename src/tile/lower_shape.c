@@ -427,7 +427,7 @@ static void lower_pack(lower *l, tile_op *op) {
                    source->class == CLASS_HALF ? moved : value, by_thread);
         lower_emit(l, "mov.b32 %%r%u, %%r%u;", result->registers[r],
                    take_bits(l, wide ? CLASS_DOUBLE : CLASS_WORD, moved, at, to_size));
-      } else if (result->class == source->class)
+      } else if (from_size == to_size && result->class == source->class)
         lower_emit(l, "mov.%s %%%c%u, %%%c%u;", lower_untyped(result->class), lower_letter(result->class),
                    result->registers[r], lower_letter(result->class), value);
       else if (result->class == CLASS_WORD)
