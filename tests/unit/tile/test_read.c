@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules in memory: what texts (tests/tile) do not show. The bytecode is the fuzz target's corpus, which tests/tile/cases.py
- * makes; its texts are in tests/tile/golden. */
+/* Modules in memory: what texts (tests/tile) do not show. The bytecode is the fuzz target's corpus, which
+ * tests/tile/cases.py makes; its texts are in tests/tile/golden. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
