@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that PTX has no instruction for, or only a rough one. Those of f32 stand where they are used (inlines.def), as
- * long as they are short; the others are functions of the module (helpers.def), which it gets when it needs them. f16
- * and bf16 are computed in f32 and rounded once more. */
+/* Functions that PTX has no instruction for, or only a rough one. Those of f32 stand where they are used (inlines.def),
+ * as long as they are short; the others are functions of the module (helpers.def), which it gets when it needs them.
+ * f16 and bf16 are computed in f32 and rounded once more. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,14 +62,10 @@ static void emit_line(lower *l, const char *line, size_t length, const uint32_t 
   ff_text out = {0};
   for (size_t n = 0; n < length; n++) {
     char what = line[n] == '$' && n + 1 < length ? line[++n] : 0;
-    if (!what)
-      ff_text_add_bytes(&out, line + n, 1);
-    else if (what == 'f')
-      ff_text_add(&out, "%s", flush);
-    else if (what == 'n')
-      ff_text_add(&out, "%u", number);
-    else
-      ff_text_add(&out, "%%r%u", registers[what == 'd' ? 0 : what == 'a' ? 1 : 2]);
+    if (!what) ff_text_add_bytes(&out, line + n, 1);
+    else if (what == 'f') ff_text_add(&out, "%s", flush);
+    else if (what == 'n') ff_text_add(&out, "%u", number);
+    else ff_text_add(&out, "%%r%u", registers[what == 'd' ? 0 : what == 'a' ? 1 : 2]);
   }
   lower_emit(l, "%s", out.chars);
   free(out.chars);
@@ -86,18 +82,17 @@ static void expand(lower *l, inline_text which, bool flush, uint32_t to, const u
   lower_emit(l, "}");
 }
 
-static void call(lower *l, lower_helper helper, register_class class, uint32_t to, const uint32_t *from, uint32_t count) {
+static void call(lower *l, lower_helper helper, register_class class, uint32_t to, const uint32_t *from,
+                 uint32_t count) {
   char c = lower_letter(class);
   lower_need(l, helper);
-  if (count == 1)
-    lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u);", c, to, helper_names[helper], c, from[0]);
-  else
-    lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u, %%%c%u);", c, to, helper_names[helper], c, from[0], c, from[1]);
+  if (count == 1) lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u);", c, to, helper_names[helper], c, from[0]);
+  else lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u, %%%c%u);", c, to, helper_names[helper], c, from[0], c, from[1]);
 }
 
 /* ---- operations ---- */
 
-/* How an operation is computed: an inline text or a helper of f32, and a helper of f64 (HELPER_NONE: not yet). */
+/* How an operation is computed: an inline text or a helper of f32, and a helper of f64. */
 typedef struct function {
   tile_opcode opcode;
   inline_text text; /* INLINE_COUNT: it is a helper */
@@ -105,17 +100,19 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-    {TILE_OP_EXP, INLINE_EXP_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_EXP2, INLINE_EXP2_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_LOG, INLINE_LOG_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_LOG2, INLINE_LOG2_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_SIN, INLINE_SIN_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_COS, INLINE_COS_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_TAN, INLINE_TAN_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_SINH, INLINE_SINH_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_COSH, INLINE_COSH_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_TANH, INLINE_TANH_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_ATAN2, INLINE_ATAN2_F32, HELPER_NONE, HELPER_NONE},
+    {TILE_OP_EXP, INLINE_EXP_F32, HELPER_NONE, HELPER_EXP_F64},
+    {TILE_OP_EXP2, INLINE_EXP2_F32, HELPER_NONE, HELPER_EXP2_F64},
+    {TILE_OP_LOG, INLINE_LOG_F32, HELPER_NONE, HELPER_LOG_F64},
+    {TILE_OP_LOG2, INLINE_LOG2_F32, HELPER_NONE, HELPER_LOG2_F64},
+    {TILE_OP_SIN, INLINE_SIN_F32, HELPER_NONE, HELPER_SIN_F64},
+    {TILE_OP_COS, INLINE_COS_F32, HELPER_NONE, HELPER_COS_F64},
+    {TILE_OP_TAN, INLINE_TAN_F32, HELPER_NONE, HELPER_TAN_F64},
+    {TILE_OP_SINH, INLINE_SINH_F32, HELPER_NONE, HELPER_SINH_F64},
+    {TILE_OP_COSH, INLINE_COSH_F32, HELPER_NONE, HELPER_COSH_F64},
+    {TILE_OP_TANH, INLINE_TANH_F32, HELPER_NONE, HELPER_TANH_F64},
+    {TILE_OP_ATAN2, INLINE_ATAN2_F32, HELPER_NONE, HELPER_ATAN2_F64},
+    {TILE_OP_POW, INLINE_COUNT, HELPER_POW_F32, HELPER_POW_F64},
+    {TILE_OP_REMF, INLINE_COUNT, HELPER_REMAINDER_F32, HELPER_REMAINDER_F64},
 };
 
 static const function *function_of(tile_opcode opcode) {
@@ -149,10 +146,8 @@ static void element_function(lower *l, const tile_op *op, uint32_t to, const uin
   bool half = scalar_is_half(scalar);
   uint32_t a[2] = {0}, result = half ? lower_register(l, CLASS_WORD) : to;
   for (uint32_t n = 0; n < op->operand_count && n < 2; n++) a[n] = element_to_f32(l, scalar, from[n]);
-  if (f->text < INLINE_COUNT)
-    expand(l, f->text, op->flush_to_zero, result, a, op->operand_count);
-  else
-    call(l, f->single, CLASS_WORD, result, a, op->operand_count);
+  if (f->text < INLINE_COUNT) expand(l, f->text, op->flush_to_zero, result, a, op->operand_count);
+  else call(l, f->single, CLASS_WORD, result, a, op->operand_count);
   if (half) element_of_f32(l, scalar, TILE_ROUND_EVEN, to, result);
 }
 
@@ -171,13 +166,34 @@ static void element_rsqrt(lower *l, const tile_op *op, uint32_t to, const uint32
   if (half) element_of_f32(l, scalar, TILE_ROUND_EVEN, to, result);
 }
 
+/* The exponent is an integer of any width. */
+static void element_power(lower *l, const tile_op *op, uint32_t to, const uint32_t *from) {
+  tile_scalar scalar = result_scalar(op), exponent = operand_scalar(op, 1);
+  uint32_t n = from[1];
+  if (exponent != TILE_I64) {
+    uint32_t word = element_extend(l, exponent, true, n);
+    n = lower_register(l, CLASS_DOUBLE);
+    lower_emit(l, "cvt.s64.s32 %%d%u, %%r%u;", n, word);
+  }
+  bool wide = scalar == TILE_F64, half = scalar_is_half(scalar);
+  lower_helper helper = wide ? HELPER_POWER_F64 : HELPER_POWER_F32;
+  char c = wide ? 'd' : 'r';
+  uint32_t a = wide ? from[0] : element_to_f32(l, scalar, from[0]), result = half ? lower_register(l, CLASS_WORD) : to;
+  lower_need(l, helper);
+  lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u, %%d%u);", c, result, helper_names[helper], c, a, n);
+  if (half) element_of_f32(l, scalar, TILE_ROUND_EVEN, to, result);
+}
+
 bool lower_math_op(lower *l, tile_op *op) {
   const function *f = function_of(op->opcode);
-  if (!f && op->opcode != TILE_OP_RSQRT) return false;
+  bool is_power = op->opcode == TILE_OP_FPOW_I;
+  if (!f && !is_power && op->opcode != TILE_OP_RSQRT) return false;
   tile_scalar scalar = result_scalar(op);
-  if (!scalar_is_base_float(scalar) || (f && scalar == TILE_F64 && f->wide == HELPER_NONE))
+  if (!scalar_is_base_float(scalar))
     lower_fail(l, op, FF_UNSUPPORTED, "%s of %s", tile_opcode_name(op->opcode), tile_scalar_name(scalar));
-  else
-    lower_elementwise(l, op, f ? element_function : element_rsqrt);
+  else if (is_power && !scalar_is_integer(operand_scalar(op, 1)))
+    lower_fail(l, op, FF_PARSE, "the exponent of %s is %s", tile_opcode_name(op->opcode),
+               tile_scalar_name(operand_scalar(op, 1)));
+  else lower_elementwise(l, op, is_power ? element_power : f ? element_function : element_rsqrt);
   return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of one operation of elements: it is lowered once, and a thread of the virtual GPU computes it for each value.
- * Values are patterns of bits in 64-bit words. The reference's formats and rounding stand here too, and share
+/* For tests of one operation of elements: it is lowered once, and a thread of the virtual GPU computes it for each
+ * value. Values are patterns of bits in 64-bit words. The reference's formats and rounding stand here too, and share
  * nothing with the lowering.
  *
  *   element_test t = {.opcode = TILE_OP_ADDF, .operands = {TILE_F16, TILE_F16}, .result = TILE_F16};
@@ -29,20 +29,15 @@ static inline void load_operand(lower *l, uint32_t n, const lowered *value) {
   lower_emit(l, "ld.param.u64 %%x1, [p%u];", n);
   lower_emit(l, "add.u64 %%x1, %%x1, %%x0;");
   lower_emit(l, "ld.global.u64 %%x2, [%%x1];");
-  if (value->class == CLASS_PREDICATE)
-    lower_emit(l, "setp.ne.u64 %%p%u, %%x2, 0;", to);
-  else if (value->class == CLASS_DOUBLE)
-    lower_emit(l, "mov.b64 %%d%u, %%x2;", to);
-  else
-    lower_emit(l, "cvt.u%u.u64 %%%c%u, %%x2;", value->class == CLASS_HALF ? 16 : 32, lower_letter(value->class), to);
+  if (value->class == CLASS_PREDICATE) lower_emit(l, "setp.ne.u64 %%p%u, %%x2, 0;", to);
+  else if (value->class == CLASS_DOUBLE) lower_emit(l, "mov.b64 %%d%u, %%x2;", to);
+  else lower_emit(l, "cvt.u%u.u64 %%%c%u, %%x2;", value->class == CLASS_HALF ? 16 : 32, lower_letter(value->class), to);
 }
 
 static inline void store_result(lower *l, const lowered *value) {
   uint32_t from = value->registers[0];
-  if (value->class == CLASS_PREDICATE)
-    lower_emit(l, "selp.u64 %%x2, 1, 0, %%p%u;", from);
-  else if (value->class == CLASS_DOUBLE)
-    lower_emit(l, "mov.b64 %%x2, %%d%u;", from);
+  if (value->class == CLASS_PREDICATE) lower_emit(l, "selp.u64 %%x2, 1, 0, %%p%u;", from);
+  else if (value->class == CLASS_DOUBLE) lower_emit(l, "mov.b64 %%x2, %%d%u;", from);
   else
     lower_emit(l, "cvt.u64.u%u %%x2, %%%c%u;", value->class == CLASS_HALF ? 16 : 32, lower_letter(value->class), from);
   lower_emit(l, "ld.param.u64 %%x1, [p3];\n add.u64 %%x1, %%x1, %%x0;\n st.global.u64 [%%x1], %%x2;");
@@ -97,8 +92,8 @@ static inline ff_status lower_element(element_test *t, char **text, ff_error *er
 #define THREADS 128u
 
 /* Computes `count` (a multiple of THREADS) elements; operands that the operation does not have are NULL. */
-static inline void run_elements(element_test *t, uint32_t count, const uint64_t *a, const uint64_t *b, const uint64_t *c,
-                                uint64_t *out) {
+static inline void run_elements(element_test *t, uint32_t count, const uint64_t *a, const uint64_t *b,
+                                const uint64_t *c, uint64_t *out) {
   ff_error error = {0};
   char *text;
   if (lower_element(t, &text, &error) != FF_OK) fail_msg("%s", error.message);
@@ -128,13 +123,13 @@ typedef struct float_format {
 
 static inline float_format format_of(tile_scalar scalar) {
   switch (scalar) {
-    case TILE_F16: return (float_format){5, 10, true};
-    case TILE_BF16: return (float_format){8, 7, true};
-    case TILE_F64: return (float_format){11, 52, true};
-    case TILE_E4M3: return (float_format){4, 3, false};
-    case TILE_E5M2: return (float_format){5, 2, true};
-    case TILE_E2M1: return (float_format){2, 1, false};
-    default: return (float_format){8, 23, true}; /* f32; tf32 of which the last 13 bits are 0 */
+  case TILE_F16: return (float_format){5, 10, true};
+  case TILE_BF16: return (float_format){8, 7, true};
+  case TILE_F64: return (float_format){11, 52, true};
+  case TILE_E4M3: return (float_format){4, 3, false};
+  case TILE_E5M2: return (float_format){5, 2, true};
+  case TILE_E2M1: return (float_format){2, 1, false};
+  default: return (float_format){8, 23, true}; /* f32; tf32 of which the last 13 bits are 0 */
   }
 }
 
@@ -177,7 +172,8 @@ static inline uint64_t rounded(tile_scalar scalar, double value, uint8_t roundin
                            : rounding == TILE_ROUND_ZERO ? false
                                                          : rest > 0.5 || (rest == 0.5 && fmod(down, 2) == 1));
     pattern = ((uint64_t)(exponent + bias - 1) << digits) + (uint64_t)down + up;
-    bool inward = rounding == TILE_ROUND_ZERO || (rounding == TILE_ROUND_UP && sign) || (rounding == TILE_ROUND_DOWN && !sign);
+    bool inward =
+        rounding == TILE_ROUND_ZERO || (rounding == TILE_ROUND_UP && sign) || (rounding == TILE_ROUND_DOWN && !sign);
     if (pattern > largest) pattern = saturate || inward ? largest : f.infinite ? infinity : largest;
   }
   if (scalar == TILE_TF32) pattern <<= 13;
@@ -210,12 +206,25 @@ static inline uint64_t some_value(tile_scalar scalar) {
   float_format f = format_of(scalar);
   if (is_float(scalar) && bits > 8) {
     uint64_t infinity = ((UINT64_C(1) << f.exponent_bits) - 1) << f.fraction_bits, one = infinity >> 1 & infinity;
-    const uint64_t edges[] = {0, 1, 2, infinity, infinity - 1, infinity + 1, infinity | infinity >> 1, one, one + 1, one - 1,
-                              (UINT64_C(1) << f.fraction_bits) - 1, UINT64_C(1) << f.fraction_bits,
-                              (UINT64_C(1) << f.fraction_bits) + 1, one + (UINT64_C(1) << f.fraction_bits)};
+    const uint64_t edges[] = {0,
+                              1,
+                              2,
+                              infinity,
+                              infinity - 1,
+                              infinity + 1,
+                              infinity | infinity >> 1,
+                              one,
+                              one + 1,
+                              one - 1,
+                              (UINT64_C(1) << f.fraction_bits) - 1,
+                              UINT64_C(1) << f.fraction_bits,
+                              (UINT64_C(1) << f.fraction_bits) + 1,
+                              one + (UINT64_C(1) << f.fraction_bits)};
     uint64_t value = element_random();
     if (pick % 4 == 0) value = edges[element_random() % (sizeof edges / sizeof *edges)] | (element_random() & top);
-    if (pick % 4 == 1) value = (one & ~(infinity >> 4)) + (element_random() & (infinity >> 4 | ((1u << 7) - 1))) + (element_random() & top);
+    if (pick % 4 == 1)
+      value =
+          (one & ~(infinity >> 4)) + (element_random() & (infinity >> 4 | ((1u << 7) - 1))) + (element_random() & top);
     value &= mask;
     return scalar == TILE_TF32 ? value & ~UINT64_C(0x1fff) : value;
   }

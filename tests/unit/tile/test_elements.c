@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic, comparisons and conversions of Tile IR's elements, on every type, against the host's arithmetic: integers in
- * 128 bits, f32 and f64 under the rounding asked for, smaller floats in double rounded to odd and once more. */
+/* Arithmetic, comparisons and conversions of Tile IR's elements, on every type, against the host's arithmetic: integers
+ * in 128 bits, f32 and f64 under the rounding asked for, smaller floats in double rounded to odd and once more. */
 #include "unit/tile/element_harness.h"
 
 #define COUNT 4096u
@@ -25,10 +25,11 @@ static void compute(element_test *t) {
 static void expect(const element_test *t, uint32_t i, uint64_t expected, bool any_nan) {
   if (any_nan && is_float(t->result) && is_nan(t->result, expected) && is_nan(t->result, out[i])) return;
   if (out[i] == expected) return;
-  fail_msg("operation %d of %s to %s (rounding %u, signed %d, predicate %u): 0x%llx 0x%llx 0x%llx gives 0x%llx, not 0x%llx",
-           t->opcode, scalar_names[t->operands[0]], scalar_names[t->result], t->op.rounding, t->op.lhs_signed,
-           t->op.predicate, (unsigned long long)in[0][i], (unsigned long long)in[1][i], (unsigned long long)in[2][i],
-           (unsigned long long)out[i], (unsigned long long)expected);
+  fail_msg(
+      "operation %d of %s to %s (rounding %u, signed %d, predicate %u): 0x%llx 0x%llx 0x%llx gives 0x%llx, not 0x%llx",
+      t->opcode, scalar_names[t->operands[0]], scalar_names[t->result], t->op.rounding, t->op.lhs_signed,
+      t->op.predicate, (unsigned long long)in[0][i], (unsigned long long)in[1][i], (unsigned long long)in[2][i],
+      (unsigned long long)out[i], (unsigned long long)expected);
 }
 
 /* ---- integers ---- */
@@ -48,12 +49,12 @@ static __int128 divide(__int128 a, __int128 b, uint8_t rounding) {
 
 static bool compares(uint8_t predicate, int order) { /* order: -1, 0, 1 */
   switch (predicate) {
-    case TILE_EQ: return order == 0;
-    case TILE_NE: return order != 0;
-    case TILE_LT: return order < 0;
-    case TILE_LE: return order <= 0;
-    case TILE_GT: return order > 0;
-    default: return order >= 0;
+  case TILE_EQ: return order == 0;
+  case TILE_NE: return order != 0;
+  case TILE_LT: return order < 0;
+  case TILE_LE: return order <= 0;
+  case TILE_GT: return order > 0;
+  default: return order >= 0;
   }
 }
 
@@ -64,22 +65,22 @@ static __int128 integer_reference(const element_test *t, uint64_t x, uint64_t y,
   __int128 a = integer_of(scalar, is_signed, x), b = integer_of(scalar, is_signed, y);
   *defined = true;
   switch (t->opcode) {
-    case TILE_OP_ADDI: return a + b;
-    case TILE_OP_SUBI: return a - b;
-    case TILE_OP_MULI: return (__int128)(x * y);
-    case TILE_OP_ANDI: return x & y;
-    case TILE_OP_ORI: return x | y;
-    case TILE_OP_XORI: return x ^ y;
-    case TILE_OP_MAXI: return a > b ? a : b;
-    case TILE_OP_MINI: return a < b ? a : b;
-    case TILE_OP_DIVI: return *defined = b != 0, b ? divide(a, b, t->op.rounding) : 0;
-    case TILE_OP_REMI: return *defined = b != 0, b ? a % b : 0;
-    case TILE_OP_SHLI: return y >= width ? 0 : (__int128)(x << y);
-    case TILE_OP_SHRI: return a >> (y >= width ? width : y);
-    case TILE_OP_MULHII: return (__int128)((unsigned __int128)x * y >> width);
-    case TILE_OP_ABSI: a = integer_of(scalar, true, x); return a < 0 ? -a : a;
-    case TILE_OP_NEGI: return -a;
-    default: return compares(t->op.predicate, a < b ? -1 : a > b);
+  case TILE_OP_ADDI: return a + b;
+  case TILE_OP_SUBI: return a - b;
+  case TILE_OP_MULI: return (__int128)(x * y);
+  case TILE_OP_ANDI: return x & y;
+  case TILE_OP_ORI: return x | y;
+  case TILE_OP_XORI: return x ^ y;
+  case TILE_OP_MAXI: return a > b ? a : b;
+  case TILE_OP_MINI: return a < b ? a : b;
+  case TILE_OP_DIVI: return *defined = b != 0, b ? divide(a, b, t->op.rounding) : 0;
+  case TILE_OP_REMI: return *defined = b != 0, b ? a % b : 0;
+  case TILE_OP_SHLI: return y >= width ? 0 : (__int128)(x << y);
+  case TILE_OP_SHRI: return a >> (y >= width ? width : y);
+  case TILE_OP_MULHII: return (__int128)((unsigned __int128)x * y >> width);
+  case TILE_OP_ABSI: a = integer_of(scalar, true, x); return a < 0 ? -a : a;
+  case TILE_OP_NEGI: return -a;
+  default: return compares(t->op.predicate, a < b ? -1 : a > b);
   }
 }
 
@@ -94,9 +95,9 @@ static void check_integers(element_test *t) {
 }
 
 static void integers(void **state) {
-  static const tile_opcode opcodes[] = {TILE_OP_ADDI, TILE_OP_SUBI, TILE_OP_MULI, TILE_OP_ANDI,   TILE_OP_ORI,  TILE_OP_XORI,
-                                        TILE_OP_MAXI, TILE_OP_MINI, TILE_OP_DIVI, TILE_OP_REMI,   TILE_OP_SHLI, TILE_OP_SHRI,
-                                        TILE_OP_ABSI, TILE_OP_NEGI, TILE_OP_CMPI, TILE_OP_MULHII};
+  static const tile_opcode opcodes[] = {
+      TILE_OP_ADDI, TILE_OP_SUBI, TILE_OP_MULI, TILE_OP_ANDI, TILE_OP_ORI,  TILE_OP_XORI, TILE_OP_MAXI, TILE_OP_MINI,
+      TILE_OP_DIVI, TILE_OP_REMI, TILE_OP_SHLI, TILE_OP_SHRI, TILE_OP_ABSI, TILE_OP_NEGI, TILE_OP_CMPI, TILE_OP_MULHII};
   for (size_t o = 0; o < sizeof opcodes / sizeof *opcodes; o++)
     for (tile_scalar scalar = TILE_I1; scalar <= TILE_I64; scalar++)
       for (int is_signed = 0; is_signed < 2; is_signed++) {
@@ -152,12 +153,12 @@ static int host_rounding(uint8_t rounding) {
 static double compute64(tile_opcode opcode, double x, double y, double z) {
   volatile double a = x, b = y, c = z, r;
   switch (opcode) {
-    case TILE_OP_ADDF: r = a + b; break;
-    case TILE_OP_SUBF: r = a - b; break;
-    case TILE_OP_MULF: r = a * b; break;
-    case TILE_OP_DIVF: r = a / b; break;
-    case TILE_OP_SQRT: r = sqrt(a); break;
-    default: r = fma(a, b, c); break;
+  case TILE_OP_ADDF: r = a + b; break;
+  case TILE_OP_SUBF: r = a - b; break;
+  case TILE_OP_MULF: r = a * b; break;
+  case TILE_OP_DIVF: r = a / b; break;
+  case TILE_OP_SQRT: r = sqrt(a); break;
+  default: r = fma(a, b, c); break;
   }
   return r;
 }
@@ -165,12 +166,12 @@ static double compute64(tile_opcode opcode, double x, double y, double z) {
 static float compute32(tile_opcode opcode, float x, float y, float z) {
   volatile float a = x, b = y, c = z, r;
   switch (opcode) {
-    case TILE_OP_ADDF: r = a + b; break;
-    case TILE_OP_SUBF: r = a - b; break;
-    case TILE_OP_MULF: r = a * b; break;
-    case TILE_OP_DIVF: r = a / b; break;
-    case TILE_OP_SQRT: r = sqrtf(a); break;
-    default: r = fmaf(a, b, c); break;
+  case TILE_OP_ADDF: r = a + b; break;
+  case TILE_OP_SUBF: r = a - b; break;
+  case TILE_OP_MULF: r = a * b; break;
+  case TILE_OP_DIVF: r = a / b; break;
+  case TILE_OP_SQRT: r = sqrtf(a); break;
+  default: r = fmaf(a, b, c); break;
   }
   return r;
 }
@@ -185,7 +186,9 @@ static double compute_odd(tile_opcode opcode, double a, double b, double c) {
   return inexact && isfinite(r) ? f64_of(bits64(r) | 1) : r;
 }
 
-static float flushed(float value, bool flush) { return flush && fabsf(value) < 0x1p-126f ? copysignf(0, value) : value; }
+static float flushed(float value, bool flush) {
+  return flush && fabsf(value) < 0x1p-126f ? copysignf(0, value) : value;
+}
 
 static uint64_t float_reference(const element_test *t, const uint64_t v[OPERANDS_MAX]) {
   uint8_t rounding = t->op.rounding;
@@ -206,9 +209,10 @@ static uint64_t float_reference(const element_test *t, const uint64_t v[OPERANDS
   uint64_t bits = rounded(t->result, r, rounding, false);
   if (r == 0 && (t->opcode == TILE_OP_ADDF || t->opcode == TILE_OP_SUBF || t->opcode == TILE_OP_FMA)) {
     fesetround(host_rounding(rounding)); /* the sign of an exact 0 */
-    bits = signbit(compute64(t->opcode, value_of(t->result, v[0]), value_of(t->result, v[1]), value_of(t->result, v[2])))
-               ? mask_of(t->result) ^ mask_of(t->result) >> 1
-               : 0;
+    bits =
+        signbit(compute64(t->opcode, value_of(t->result, v[0]), value_of(t->result, v[1]), value_of(t->result, v[2])))
+            ? mask_of(t->result) ^ mask_of(t->result) >> 1
+            : 0;
     fesetround(FE_TONEAREST);
   }
   return bits;
@@ -231,7 +235,8 @@ static void check_floats(element_test *t) {
 static const tile_scalar base_floats[] = {TILE_F16, TILE_BF16, TILE_F32, TILE_F64};
 
 static void floats(void **state) {
-  static const tile_opcode opcodes[] = {TILE_OP_ADDF, TILE_OP_SUBF, TILE_OP_MULF, TILE_OP_DIVF, TILE_OP_SQRT, TILE_OP_FMA};
+  static const tile_opcode opcodes[] = {TILE_OP_ADDF, TILE_OP_SUBF, TILE_OP_MULF,
+                                        TILE_OP_DIVF, TILE_OP_SQRT, TILE_OP_FMA};
   for (size_t o = 0; o < sizeof opcodes / sizeof *opcodes; o++)
     for (int f = 0; f < 4; f++)
       for (uint8_t rounding = TILE_ROUND_EVEN; rounding <= TILE_ROUND_UP; rounding++)
@@ -256,7 +261,9 @@ static void approximate_division(void **state) {
     compute(&t);
     for (uint32_t i = 0; i < COUNT; i++) {
       float a = f32_of(in[0][i]), b = f32_of(in[1][i]), q = a / b;
-      if (!(fabsf(b) >= 0x1p-126f && fabsf(b) <= 0x1p126f) || !(fabsf(a) >= 0x1p-126f) || !isfinite(q) || fabsf(q) < 0x1p-120f) continue;
+      if (!(fabsf(b) >= 0x1p-126f && fabsf(b) <= 0x1p126f) || !(fabsf(a) >= 0x1p-126f) || !isfinite(q) ||
+          fabsf(q) < 0x1p-120f)
+        continue;
       if (places32(bits32(q), out[i]) > 2) expect(&t, i, bits32(q), true);
     }
   }
@@ -284,7 +291,9 @@ static void signs_and_integral_values(void **state) {
         if (t.opcode == TILE_OP_ABSF) expect(&t, i, in[0][i] & ~sign, false);
         else if (t.opcode == TILE_OP_NEGF) expect(&t, i, in[0][i] ^ sign, false);
         else if (isnan(value)) expect(&t, i, in[0][i], true);
-        else expect(&t, i, rounded(s, t.opcode == TILE_OP_CEIL ? ceil(value) : floor(value), TILE_ROUND_EVEN, false), true);
+        else
+          expect(&t, i, rounded(s, t.opcode == TILE_OP_CEIL ? ceil(value) : floor(value), TILE_ROUND_EVEN, false),
+                 true);
       }
     }
 }
@@ -365,7 +374,8 @@ static void integer_widths(void **state) {
     for (tile_scalar to = TILE_I1; to <= TILE_I64; to++)
       for (int is_signed = 0; is_signed < 2; is_signed++) {
         if (from == to) continue;
-        element_test t = {.opcode = from < to ? TILE_OP_EXTI : TILE_OP_TRUNCI, .operands = {from}, .result = to, .operand_count = 1};
+        element_test t = {
+            .opcode = from < to ? TILE_OP_EXTI : TILE_OP_TRUNCI, .operands = {from}, .result = to, .operand_count = 1};
         t.op.lhs_signed = is_signed;
         make_values(&t);
         compute(&t);
@@ -375,8 +385,9 @@ static void integer_widths(void **state) {
 }
 
 static void same_bits(void **state) {
-  static const tile_scalar pairs[][2] = {{TILE_I16, TILE_F16}, {TILE_BF16, TILE_I16}, {TILE_F16, TILE_BF16}, {TILE_I32, TILE_F32},
-                                         {TILE_F64, TILE_I64}, {TILE_I8, TILE_E4M3},  {TILE_I4, TILE_E2M1},  {TILE_I1, TILE_I1}};
+  static const tile_scalar pairs[][2] = {{TILE_I16, TILE_F16}, {TILE_BF16, TILE_I16}, {TILE_F16, TILE_BF16},
+                                         {TILE_I32, TILE_F32}, {TILE_F64, TILE_I64},  {TILE_I8, TILE_E4M3},
+                                         {TILE_I4, TILE_E2M1}, {TILE_I1, TILE_I1}};
   for (size_t n = 0; n < sizeof pairs / sizeof *pairs; n++) {
     element_test t = {.opcode = TILE_OP_BITCAST, .operands = {pairs[n][0]}, .result = pairs[n][1], .operand_count = 1};
     make_values(&t);
@@ -386,7 +397,10 @@ static void same_bits(void **state) {
   static const tile_opcode opcodes[] = {TILE_OP_INT_TO_PTR, TILE_OP_PTR_TO_INT, TILE_OP_PTR_TO_PTR};
   for (int n = 0; n < 3; n++) {
     tile_scalar from = opcodes[n] == TILE_OP_INT_TO_PTR ? TILE_I64 : TILE_POINTER;
-    element_test t = {.opcode = opcodes[n], .operands = {from}, .result = opcodes[n] == TILE_OP_PTR_TO_INT ? TILE_I64 : TILE_POINTER, .operand_count = 1};
+    element_test t = {.opcode = opcodes[n],
+                      .operands = {from},
+                      .result = opcodes[n] == TILE_OP_PTR_TO_INT ? TILE_I64 : TILE_POINTER,
+                      .operand_count = 1};
     make_values(&t);
     compute(&t);
     for (uint32_t i = 0; i < COUNT; i++) expect(&t, i, in[0][i], false);
@@ -414,7 +428,9 @@ static void check_float_conversion(tile_scalar from, tile_scalar to, uint8_t rou
     else if (i % 2 && (from == TILE_F32 || from == TILE_F64) && width_of(to) <= 16) {
       double value = value_of(to, element_random() & mask_of(to)), next = value_of(to, element_random() & mask_of(to));
       if (i % 4 == 1) next = value * (1 + ldexp(1, -(int)format_of(to).fraction_bits - 1)); /* between two */
-      if (i % 8 == 1) next = value * (1 + ldexp(1, -(int)format_of(to).fraction_bits - 1) * (1 + ldexp(1, -18 + (int)format_of(to).fraction_bits)));
+      if (i % 8 == 1)
+        next = value * (1 + ldexp(1, -(int)format_of(to).fraction_bits - 1) *
+                                (1 + ldexp(1, -18 + (int)format_of(to).fraction_bits)));
       in[0][i] = from == TILE_F64 ? bits64(next) : bits32((float)next);
     }
   }
@@ -516,13 +532,20 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(integers),          cmocka_unit_test(floats),
-    cmocka_unit_test(approximate_division), cmocka_unit_test(signs_and_integral_values),
-    cmocka_unit_test(extrema),           cmocka_unit_test(float_comparisons),
-    cmocka_unit_test(selection),         cmocka_unit_test(offsets),
-    cmocka_unit_test(integer_widths),    cmocka_unit_test(same_bits),
-    cmocka_unit_test(float_conversions), cmocka_unit_test(integers_to_floats),
-    cmocka_unit_test(floats_to_integers), cmocka_unit_test(refusals),
+    cmocka_unit_test(integers),
+    cmocka_unit_test(floats),
+    cmocka_unit_test(approximate_division),
+    cmocka_unit_test(signs_and_integral_values),
+    cmocka_unit_test(extrema),
+    cmocka_unit_test(float_comparisons),
+    cmocka_unit_test(selection),
+    cmocka_unit_test(offsets),
+    cmocka_unit_test(integer_widths),
+    cmocka_unit_test(same_bits),
+    cmocka_unit_test(float_conversions),
+    cmocka_unit_test(integers_to_floats),
+    cmocka_unit_test(floats_to_integers),
+    cmocka_unit_test(refusals),
 };
 
 RUN_ON_EVERY_ISA(tests)
