@@ -92,7 +92,7 @@ static void call(lower *l, lower_helper helper, register_class class, uint32_t t
 
 /* ---- operations ---- */
 
-/* How an operation is computed: an inline text or a helper of f32, and a helper of f64 (HELPER_NONE: not yet). */
+/* How an operation is computed: an inline text or a helper of f32, and a helper of f64. */
 typedef struct function {
   tile_opcode opcode;
   inline_text text; /* INLINE_COUNT: it is a helper */
@@ -100,17 +100,19 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-    {TILE_OP_EXP, INLINE_EXP_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_EXP2, INLINE_EXP2_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_LOG, INLINE_LOG_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_LOG2, INLINE_LOG2_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_SIN, INLINE_SIN_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_COS, INLINE_COS_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_TAN, INLINE_TAN_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_SINH, INLINE_SINH_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_COSH, INLINE_COSH_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_TANH, INLINE_TANH_F32, HELPER_NONE, HELPER_NONE},
-    {TILE_OP_ATAN2, INLINE_ATAN2_F32, HELPER_NONE, HELPER_NONE},
+    {TILE_OP_EXP, INLINE_EXP_F32, HELPER_NONE, HELPER_EXP_F64},
+    {TILE_OP_EXP2, INLINE_EXP2_F32, HELPER_NONE, HELPER_EXP2_F64},
+    {TILE_OP_LOG, INLINE_LOG_F32, HELPER_NONE, HELPER_LOG_F64},
+    {TILE_OP_LOG2, INLINE_LOG2_F32, HELPER_NONE, HELPER_LOG2_F64},
+    {TILE_OP_SIN, INLINE_SIN_F32, HELPER_NONE, HELPER_SIN_F64},
+    {TILE_OP_COS, INLINE_COS_F32, HELPER_NONE, HELPER_COS_F64},
+    {TILE_OP_TAN, INLINE_TAN_F32, HELPER_NONE, HELPER_TAN_F64},
+    {TILE_OP_SINH, INLINE_SINH_F32, HELPER_NONE, HELPER_SINH_F64},
+    {TILE_OP_COSH, INLINE_COSH_F32, HELPER_NONE, HELPER_COSH_F64},
+    {TILE_OP_TANH, INLINE_TANH_F32, HELPER_NONE, HELPER_TANH_F64},
+    {TILE_OP_ATAN2, INLINE_ATAN2_F32, HELPER_NONE, HELPER_ATAN2_F64},
+    {TILE_OP_POW, INLINE_COUNT, HELPER_POW_F32, HELPER_POW_F64},
+    {TILE_OP_REMF, INLINE_COUNT, HELPER_REMAINDER_F32, HELPER_REMAINDER_F64},
 };
 
 static const function *function_of(tile_opcode opcode) {
@@ -164,12 +166,34 @@ static void element_rsqrt(lower *l, const tile_op *op, uint32_t to, const uint32
   if (half) element_of_f32(l, scalar, TILE_ROUND_EVEN, to, result);
 }
 
+/* The exponent is an integer of any width. */
+static void element_power(lower *l, const tile_op *op, uint32_t to, const uint32_t *from) {
+  tile_scalar scalar = result_scalar(op), exponent = operand_scalar(op, 1);
+  uint32_t n = from[1];
+  if (exponent != TILE_I64) {
+    uint32_t word = element_extend(l, exponent, true, n);
+    n = lower_register(l, CLASS_DOUBLE);
+    lower_emit(l, "cvt.s64.s32 %%d%u, %%r%u;", n, word);
+  }
+  bool wide = scalar == TILE_F64, half = scalar_is_half(scalar);
+  lower_helper helper = wide ? HELPER_POWER_F64 : HELPER_POWER_F32;
+  char c = wide ? 'd' : 'r';
+  uint32_t a = wide ? from[0] : element_to_f32(l, scalar, from[0]), result = half ? lower_register(l, CLASS_WORD) : to;
+  lower_need(l, helper);
+  lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u, %%d%u);", c, result, helper_names[helper], c, a, n);
+  if (half) element_of_f32(l, scalar, TILE_ROUND_EVEN, to, result);
+}
+
 bool lower_math_op(lower *l, tile_op *op) {
   const function *f = function_of(op->opcode);
-  if (!f && op->opcode != TILE_OP_RSQRT) return false;
+  bool is_power = op->opcode == TILE_OP_FPOW_I;
+  if (!f && !is_power && op->opcode != TILE_OP_RSQRT) return false;
   tile_scalar scalar = result_scalar(op);
-  if (!scalar_is_base_float(scalar) || (f && scalar == TILE_F64 && f->wide == HELPER_NONE))
+  if (!scalar_is_base_float(scalar))
     lower_fail(l, op, FF_UNSUPPORTED, "%s of %s", tile_opcode_name(op->opcode), tile_scalar_name(scalar));
-  else lower_elementwise(l, op, f ? element_function : element_rsqrt);
+  else if (is_power && !scalar_is_integer(operand_scalar(op, 1)))
+    lower_fail(l, op, FF_PARSE, "the exponent of %s is %s", tile_opcode_name(op->opcode),
+               tile_scalar_name(operand_scalar(op, 1)));
+  else lower_elementwise(l, op, is_power ? element_power : f ? element_function : element_rsqrt);
   return true;
 }

@@ -34,13 +34,17 @@ EXACT1(tanh, tanh)
 static long double exact_rsqrt(long double a, long double b) { return 1 / sqrtl(a); }
 static long double exact_atan2(long double a, long double b) { return atan2l(a, b); }
 
+static long double exact_pow(long double a, long double b) { return powl(a, b); }
+static long double exact_remf(long double a, long double b) { return fmodl(a, b); }
+
 static const math_function functions[] = {
-    {"exp", TILE_OP_EXP, exact_exp, 1, 0, false},       {"exp2", TILE_OP_EXP2, exact_exp2, 1, 0, false},
-    {"log", TILE_OP_LOG, exact_log, 1, 0, false},       {"log2", TILE_OP_LOG2, exact_log2, 1, 0, false},
-    {"sin", TILE_OP_SIN, exact_sin, 2, 0, false},       {"cos", TILE_OP_COS, exact_cos, 2, 0, false},
-    {"tan", TILE_OP_TAN, exact_tan, 2, 0, false},       {"sinh", TILE_OP_SINH, exact_sinh, 2, 0, false},
-    {"cosh", TILE_OP_COSH, exact_cosh, 2, 0, false},    {"tanh", TILE_OP_TANH, exact_tanh, 2, 0, false},
-    {"rsqrt", TILE_OP_RSQRT, exact_rsqrt, 2, 2, false}, {"atan2", TILE_OP_ATAN2, exact_atan2, 2, 0, true},
+    {"exp", TILE_OP_EXP, exact_exp, 1, 1, false},       {"exp2", TILE_OP_EXP2, exact_exp2, 1, 1, false},
+    {"log", TILE_OP_LOG, exact_log, 1, 1, false},       {"log2", TILE_OP_LOG2, exact_log2, 1, 1, false},
+    {"sin", TILE_OP_SIN, exact_sin, 2, 1, false},       {"cos", TILE_OP_COS, exact_cos, 2, 1, false},
+    {"tan", TILE_OP_TAN, exact_tan, 2, 1, false},       {"sinh", TILE_OP_SINH, exact_sinh, 2, 2, false},
+    {"cosh", TILE_OP_COSH, exact_cosh, 2, 2, false},    {"tanh", TILE_OP_TANH, exact_tanh, 2, 2, false},
+    {"rsqrt", TILE_OP_RSQRT, exact_rsqrt, 2, 2, false}, {"atan2", TILE_OP_ATAN2, exact_atan2, 2, 2, true},
+    {"pow", TILE_OP_POW, exact_pow, 1, 2, true},        {"remf", TILE_OP_REMF, exact_remf, 0, 0.001, true},
 };
 
 static double double_of(uint64_t bits) {
