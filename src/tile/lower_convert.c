@@ -51,20 +51,20 @@ static uint32_t of_e8m0(lower *l, uint32_t from) {
 uint32_t element_to_f32(lower *l, tile_scalar scalar, uint32_t from) {
   uint32_t to;
   switch (scalar) {
-    case TILE_F16:
-      to = lower_register(l, CLASS_WORD);
-      lower_emit(l, "cvt.f32.f16 %%r%u, %%h%u;", to, from);
-      return to;
-    case TILE_BF16: /* cvt.f32.bf16 is of sm_90 */
-      to = lower_register(l, CLASS_WORD);
-      lower_emit(l, "cvt.u32.u16 %%r%u, %%h%u;", to, from);
-      lower_emit(l, "shl.b32 %%r%u, %%r%u, 16;", to, to);
-      return to;
-    case TILE_E4M3: return of_eight_bits(l, "e4m3x2", from);
-    case TILE_E5M2: return of_eight_bits(l, "e5m2x2", from);
-    case TILE_E2M1: return of_e2m1(l, from);
-    case TILE_E8M0: return of_e8m0(l, from);
-    default: return from; /* f32, tf32 */
+  case TILE_F16:
+    to = lower_register(l, CLASS_WORD);
+    lower_emit(l, "cvt.f32.f16 %%r%u, %%h%u;", to, from);
+    return to;
+  case TILE_BF16: /* cvt.f32.bf16 is of sm_90 */
+    to = lower_register(l, CLASS_WORD);
+    lower_emit(l, "cvt.u32.u16 %%r%u, %%h%u;", to, from);
+    lower_emit(l, "shl.b32 %%r%u, %%r%u, 16;", to, to);
+    return to;
+  case TILE_E4M3: return of_eight_bits(l, "e4m3x2", from);
+  case TILE_E5M2: return of_eight_bits(l, "e5m2x2", from);
+  case TILE_E2M1: return of_e2m1(l, from);
+  case TILE_E8M0: return of_e8m0(l, from);
+  default: return from; /* f32, tf32 */
   }
 }
 
@@ -140,23 +140,23 @@ void element_of_f32(lower *l, tile_scalar scalar, uint8_t rounding, uint32_t to,
   uint32_t wide;
   bool has_instruction = rounding != TILE_ROUND_DOWN && rounding != TILE_ROUND_UP;
   switch (scalar) {
-    case TILE_F16: lower_emit(l, "cvt.%s.f16.f32 %%h%u, %%r%u;", element_rounding(rounding), to, from); return;
-    case TILE_BF16:
-      if (has_instruction) {
-        lower_emit(l, "cvt.%s.bf16.f32 %%h%u, %%r%u;", element_rounding(rounding), to, from);
-        return;
-      }
-      wide = lower_register(l, CLASS_WORD);
-      cut_fraction(l, rounding, 16, wide, from);
-      lower_emit(l, "shr.u32 %%r%u, %%r%u, 16;", wide, wide);
-      lower_emit(l, "cvt.u16.u32 %%h%u, %%r%u;", to, wide);
+  case TILE_F16: lower_emit(l, "cvt.%s.f16.f32 %%h%u, %%r%u;", element_rounding(rounding), to, from); return;
+  case TILE_BF16:
+    if (has_instruction) {
+      lower_emit(l, "cvt.%s.bf16.f32 %%h%u, %%r%u;", element_rounding(rounding), to, from);
       return;
-    case TILE_TF32: cut_fraction(l, rounding, 13, to, from); return;
-    case TILE_E4M3: to_eight_bits(l, "e4m3x2", to, from); return;
-    case TILE_E5M2: to_eight_bits(l, "e5m2x2", to, from); return;
-    case TILE_E2M1: to_e2m1(l, to, from); return;
-    case TILE_E8M0: to_e8m0(l, rounding, to, from); return;
-    default: lower_emit(l, "mov.b32 %%r%u, %%r%u;", to, from); return;
+    }
+    wide = lower_register(l, CLASS_WORD);
+    cut_fraction(l, rounding, 16, wide, from);
+    lower_emit(l, "shr.u32 %%r%u, %%r%u, 16;", wide, wide);
+    lower_emit(l, "cvt.u16.u32 %%h%u, %%r%u;", to, wide);
+    return;
+  case TILE_TF32: cut_fraction(l, rounding, 13, to, from); return;
+  case TILE_E4M3: to_eight_bits(l, "e4m3x2", to, from); return;
+  case TILE_E5M2: to_eight_bits(l, "e5m2x2", to, from); return;
+  case TILE_E2M1: to_e2m1(l, to, from); return;
+  case TILE_E8M0: to_e8m0(l, rounding, to, from); return;
+  default: lower_emit(l, "mov.b32 %%r%u, %%r%u;", to, from); return;
   }
 }
 
@@ -187,10 +187,8 @@ static void convert_float(lower *l, const tile_op *op, uint32_t to, const uint32
     return;
   }
   uint32_t single = source == TILE_F64 ? f64_to_odd_f32(l, from[0]) : element_to_f32(l, source, from[0]);
-  if (result == TILE_F64)
-    lower_emit(l, "cvt.f64.f32 %%d%u, %%r%u;", to, single);
-  else
-    element_of_f32(l, result, op->rounding, to, single);
+  if (result == TILE_F64) lower_emit(l, "cvt.f64.f32 %%d%u, %%r%u;", to, single);
+  else element_of_f32(l, result, op->rounding, to, single);
 }
 
 /* An integer as f32, exact or rounded to odd. */
@@ -241,10 +239,8 @@ static void convert_to_integer(lower *l, const tile_op *op, uint32_t to, const u
   bool wide = result == TILE_I64;
   char s = op->lhs_signed ? 's' : 'u', c = wide ? 'd' : 'r', f = 'r';
   uint32_t bits = tile_scalar_bits(result), a = from[0], whole = wide ? to : lower_register(l, CLASS_WORD);
-  if (source == TILE_F64)
-    f = 'd';
-  else
-    a = element_to_f32(l, source, a);
+  if (source == TILE_F64) f = 'd';
+  else a = element_to_f32(l, source, a);
   const char *type = f == 'd' ? "f64" : "f32";
   lower_emit(l, "cvt.rzi.%c%u.%s %%%c%u, %%%c%u;", s, wide ? 64 : 32, type, c, whole, f, a);
   if (op->saturating) {
@@ -266,10 +262,8 @@ static void extend_integer(lower *l, const tile_op *op, uint32_t to, const uint3
   uint32_t a = element_extend(l, source, op->lhs_signed, from[0]);
   if (result == TILE_I64)
     lower_emit(l, "cvt.%c64.%c32 %%d%u, %%r%u;", op->lhs_signed ? 's' : 'u', op->lhs_signed ? 's' : 'u', to, a);
-  else if (op->lhs_signed)
-    element_cut(l, result, to, a);
-  else
-    lower_emit(l, "mov.b32 %%r%u, %%r%u;", to, a);
+  else if (op->lhs_signed) element_cut(l, result, to, a);
+  else lower_emit(l, "mov.b32 %%r%u, %%r%u;", to, a);
 }
 
 static void truncate_integer(lower *l, const tile_op *op, uint32_t to, const uint32_t *from) {
@@ -283,10 +277,8 @@ static void truncate_integer(lower *l, const tile_op *op, uint32_t to, const uin
 
 /* Between %h and %r: i16 and the floats of 16 bits. */
 static void move_bits(lower *l, const tile_op *op, uint32_t to, const uint32_t *from) {
-  if (lower_class(result_scalar(op)) == CLASS_HALF)
-    lower_emit(l, "cvt.u16.u32 %%h%u, %%r%u;", to, from[0]);
-  else
-    lower_emit(l, "cvt.u32.u16 %%r%u, %%h%u;", to, from[0]);
+  if (lower_class(result_scalar(op)) == CLASS_HALF) lower_emit(l, "cvt.u16.u32 %%h%u, %%r%u;", to, from[0]);
+  else lower_emit(l, "cvt.u32.u16 %%r%u, %%h%u;", to, from[0]);
 }
 
 static void reinterpret(lower *l, tile_op *op) {
@@ -294,10 +286,8 @@ static void reinterpret(lower *l, tile_op *op) {
   if (tile_scalar_bits(source) != tile_scalar_bits(result))
     lower_fail(l, op, FF_PARSE, "%s from %s to %s: the widths differ", tile_opcode_name(op->opcode),
                tile_scalar_name(source), tile_scalar_name(result));
-  else if (lower_class(source) == lower_class(result))
-    lower_alias(l, &op->results[0], lower_value(l, op->operands[0]));
-  else
-    lower_elementwise(l, op, move_bits);
+  else if (lower_class(source) == lower_class(result)) lower_alias(l, &op->results[0], lower_value(l, op->operands[0]));
+  else lower_elementwise(l, op, move_bits);
 }
 
 static void keep_divisor(lower *l, tile_op *op) {
@@ -330,21 +320,21 @@ static void resize(lower *l, tile_op *op, lower_element_fn *element) {
 
 bool lower_convert_op(lower *l, tile_op *op) {
   switch (op->opcode) {
-    case TILE_OP_BITCAST:
-    case TILE_OP_INT_TO_PTR:
-    case TILE_OP_PTR_TO_INT:
-    case TILE_OP_PTR_TO_PTR: reinterpret(l, op); return true;
-    case TILE_OP_EXTI: resize(l, op, extend_integer); return true;
-    case TILE_OP_TRUNCI: resize(l, op, truncate_integer); return true;
-    case TILE_OP_FTOF:
-      if (converts(l, op, false, false)) lower_elementwise(l, op, convert_float);
-      return true;
-    case TILE_OP_FTOI:
-      if (converts(l, op, false, true)) lower_elementwise(l, op, convert_to_integer);
-      return true;
-    case TILE_OP_ITOF:
-      if (converts(l, op, true, false)) lower_elementwise(l, op, convert_of_integer);
-      return true;
-    default: return false;
+  case TILE_OP_BITCAST:
+  case TILE_OP_INT_TO_PTR:
+  case TILE_OP_PTR_TO_INT:
+  case TILE_OP_PTR_TO_PTR: reinterpret(l, op); return true;
+  case TILE_OP_EXTI: resize(l, op, extend_integer); return true;
+  case TILE_OP_TRUNCI: resize(l, op, truncate_integer); return true;
+  case TILE_OP_FTOF:
+    if (converts(l, op, false, false)) lower_elementwise(l, op, convert_float);
+    return true;
+  case TILE_OP_FTOI:
+    if (converts(l, op, false, true)) lower_elementwise(l, op, convert_to_integer);
+    return true;
+  case TILE_OP_ITOF:
+    if (converts(l, op, true, false)) lower_elementwise(l, op, convert_of_integer);
+    return true;
+  default: return false;
   }
 }

@@ -15,10 +15,8 @@ uint32_t element_extend(lower *l, tile_scalar scalar, bool is_signed, uint32_t f
   if (scalar == TILE_I32) return from;
   if (scalar != TILE_I1 && !is_signed) return from;
   uint32_t to = lower_register(l, CLASS_WORD);
-  if (scalar == TILE_I1)
-    lower_emit(l, "selp.b32 %%r%u, %d, 0, %%p%u;", to, is_signed ? -1 : 1, from);
-  else
-    lower_emit(l, "bfe.s32 %%r%u, %%r%u, 0, %u;", to, from, tile_scalar_bits(scalar));
+  if (scalar == TILE_I1) lower_emit(l, "selp.b32 %%r%u, %d, 0, %%p%u;", to, is_signed ? -1 : 1, from);
+  else lower_emit(l, "bfe.s32 %%r%u, %%r%u, 0, %u;", to, from, tile_scalar_bits(scalar));
   return to;
 }
 
@@ -50,20 +48,20 @@ static const char *integer_instruction(const tile_op *op, bool *looks_at_sign) {
   bool is_signed = op->lhs_signed;
   *looks_at_sign = true;
   switch (op->opcode) {
-    case TILE_OP_MAXI: return is_signed ? "max.s" : "max.u";
-    case TILE_OP_MINI: return is_signed ? "min.s" : "min.u";
-    case TILE_OP_REMI: return is_signed ? "rem.s" : "rem.u";
-    case TILE_OP_DIVI: return is_signed ? "div.s" : "div.u";
-    default: break;
+  case TILE_OP_MAXI: return is_signed ? "max.s" : "max.u";
+  case TILE_OP_MINI: return is_signed ? "min.s" : "min.u";
+  case TILE_OP_REMI: return is_signed ? "rem.s" : "rem.u";
+  case TILE_OP_DIVI: return is_signed ? "div.s" : "div.u";
+  default: break;
   }
   *looks_at_sign = false;
   switch (op->opcode) {
-    case TILE_OP_ADDI: return "add.s";
-    case TILE_OP_SUBI: return "sub.s";
-    case TILE_OP_MULI: return "mul.lo.s";
-    case TILE_OP_ANDI: return "and.b";
-    case TILE_OP_ORI: return "or.b";
-    default: return "xor.b";
+  case TILE_OP_ADDI: return "add.s";
+  case TILE_OP_SUBI: return "sub.s";
+  case TILE_OP_MULI: return "mul.lo.s";
+  case TILE_OP_ANDI: return "and.b";
+  case TILE_OP_ORI: return "or.b";
+  default: return "xor.b";
   }
 }
 
@@ -183,7 +181,10 @@ static void integer_compare(lower *l, const tile_op *op, uint32_t to, const uint
 /* ---- floats ---- */
 
 const char *element_rounding(uint8_t rounding) {
-  return rounding == TILE_ROUND_ZERO ? "rz" : rounding == TILE_ROUND_DOWN ? "rm" : rounding == TILE_ROUND_UP ? "rp" : "rn";
+  return rounding == TILE_ROUND_ZERO   ? "rz"
+         : rounding == TILE_ROUND_DOWN ? "rm"
+         : rounding == TILE_ROUND_UP   ? "rp"
+                                       : "rn";
 }
 
 static bool is_float_op(lower *l, const tile_op *op, tile_scalar scalar) {
@@ -222,12 +223,9 @@ static void float_in_f32(lower *l, tile_scalar scalar, uint8_t rounding, const c
                          const uint32_t *from, uint32_t count) {
   uint32_t a[3] = {0}, result = lower_register(l, CLASS_WORD);
   for (uint32_t n = 0; n < count; n++) a[n] = element_to_f32(l, scalar, from[n]);
-  if (count == 1)
-    lower_emit(l, "%s.f32 %%r%u, %%r%u;", instruction, result, a[0]);
-  else if (count == 2)
-    lower_emit(l, "%s.f32 %%r%u, %%r%u, %%r%u;", instruction, result, a[0], a[1]);
-  else
-    lower_emit(l, "%s.f32 %%r%u, %%r%u, %%r%u, %%r%u;", instruction, result, a[0], a[1], a[2]);
+  if (count == 1) lower_emit(l, "%s.f32 %%r%u, %%r%u;", instruction, result, a[0]);
+  else if (count == 2) lower_emit(l, "%s.f32 %%r%u, %%r%u, %%r%u;", instruction, result, a[0], a[1]);
+  else lower_emit(l, "%s.f32 %%r%u, %%r%u, %%r%u, %%r%u;", instruction, result, a[0], a[1], a[2]);
   element_of_f32(l, scalar, rounding, to, result);
 }
 
@@ -253,8 +251,7 @@ static void float_arithmetic(lower *l, const tile_op *op, uint32_t to, const uin
            op->flush_to_zero && scalar == TILE_F32 ? ".ftz" : "", tile_scalar_name(scalar));
   if (is_fma)
     lower_emit(l, "%s %%%c%u, %%%c%u, %%%c%u, %%%c%u;", instruction, c, to, c, from[0], c, from[1], c, from[2]);
-  else
-    lower_emit(l, "%s %%%c%u, %%%c%u, %%%c%u;", instruction, c, to, c, from[0], c, from[1]);
+  else lower_emit(l, "%s %%%c%u, %%%c%u, %%%c%u;", instruction, c, to, c, from[0], c, from[1]);
 }
 
 /* divf, sqrt: `approx` and `full` are of f32 only. */
@@ -272,10 +269,10 @@ static void float_divide(lower *l, const tile_op *op, uint32_t to, const uint32_
     return;
   }
   char c = lower_letter(lower_class(scalar));
-  if (is_root)
-    lower_emit(l, "%s.f%u %%%c%u, %%%c%u;", instruction, tile_scalar_bits(scalar), c, to, c, from[0]);
+  if (is_root) lower_emit(l, "%s.f%u %%%c%u, %%%c%u;", instruction, tile_scalar_bits(scalar), c, to, c, from[0]);
   else
-    lower_emit(l, "%s.f%u %%%c%u, %%%c%u, %%%c%u;", instruction, tile_scalar_bits(scalar), c, to, c, from[0], c, from[1]);
+    lower_emit(l, "%s.f%u %%%c%u, %%%c%u, %%%c%u;", instruction, tile_scalar_bits(scalar), c, to, c, from[0], c,
+               from[1]);
 }
 
 static void float_extremum(lower *l, const tile_op *op, uint32_t to, const uint32_t *from) {
@@ -313,7 +310,8 @@ static void element_select(lower *l, const tile_op *op, uint32_t to, const uint3
   register_class class = lower_class(result_scalar(op));
   char c = lower_letter(class);
   if (class != CLASS_PREDICATE) {
-    lower_emit(l, "selp.%s %%%c%u, %%%c%u, %%%c%u, %%p%u;", lower_untyped(class), c, to, c, from[1], c, from[2], from[0]);
+    lower_emit(l, "selp.%s %%%c%u, %%%c%u, %%%c%u, %%p%u;", lower_untyped(class), c, to, c, from[1], c, from[2],
+               from[0]);
     return;
   }
   uint32_t chosen = lower_register(l, class), otherwise = lower_register(l, class);
@@ -366,28 +364,29 @@ static bool small_constant(const tile_value *value, uint32_t *constant) {
  * changes nothing. */
 static void note_divisor(lower *l, tile_op *op) {
   if (l->status != FF_OK) return;
-  uint64_t a = divisor_of(l, op->operands[0]), b = op->operand_count > 1 ? divisor_of(l, op->operands[1]) : 1, known = 1;
+  uint64_t a = divisor_of(l, op->operands[0]), b = op->operand_count > 1 ? divisor_of(l, op->operands[1]) : 1,
+           known = 1;
   uint32_t amount;
   switch (op->opcode) {
-    case TILE_OP_ADDI:
-    case TILE_OP_SUBI:
-    case TILE_OP_MINI:
-    case TILE_OP_MAXI:
-    case TILE_OP_REMI: known = smaller(a, b); break;
-    case TILE_OP_MULI: known = divisor_product(a, b); break;
-    case TILE_OP_ANDI: known = a > b ? a : b; break;
-    case TILE_OP_NEGI: known = a; break;
-    case TILE_OP_SHLI:
-      known = a;
-      if (small_constant(op->operands[1], &amount) && amount < 62) known = divisor_product(a, UINT64_C(1) << amount);
-      break;
-    case TILE_OP_SELECT: known = smaller(b, divisor_of(l, op->operands[2])); break;
-    case TILE_OP_OFFSET: {
-      uint64_t bytes = pointee_bytes(op->operands[0]->type);
-      known = smaller(a, divisor_product(b, bytes & -bytes));
-      break;
-    }
-    default: return;
+  case TILE_OP_ADDI:
+  case TILE_OP_SUBI:
+  case TILE_OP_MINI:
+  case TILE_OP_MAXI:
+  case TILE_OP_REMI: known = smaller(a, b); break;
+  case TILE_OP_MULI: known = divisor_product(a, b); break;
+  case TILE_OP_ANDI: known = a > b ? a : b; break;
+  case TILE_OP_NEGI: known = a; break;
+  case TILE_OP_SHLI:
+    known = a;
+    if (small_constant(op->operands[1], &amount) && amount < 62) known = divisor_product(a, UINT64_C(1) << amount);
+    break;
+  case TILE_OP_SELECT: known = smaller(b, divisor_of(l, op->operands[2])); break;
+  case TILE_OP_OFFSET: {
+    uint64_t bytes = pointee_bytes(op->operands[0]->type);
+    known = smaller(a, divisor_product(b, bytes & -bytes));
+    break;
+  }
+  default: return;
   }
   lower_value(l, &op->results[0])->divisor = known;
 }
@@ -426,55 +425,57 @@ static void each_float(lower *l, tile_op *op, lower_element_fn *element) {
 
 bool lower_elements_op(lower *l, tile_op *op) {
   switch (op->opcode) {
-    case TILE_OP_ADDI:
-    case TILE_OP_SUBI:
-    case TILE_OP_MULI:
-    case TILE_OP_ANDI:
-    case TILE_OP_ORI:
-    case TILE_OP_XORI:
-    case TILE_OP_MAXI:
-    case TILE_OP_MINI:
-    case TILE_OP_REMI: each_integer(l, op, integer_binary); return true;
-    case TILE_OP_DIVI:
-      each_integer(l, op, op->rounding == TILE_ROUND_DOWN || op->rounding == TILE_ROUND_UP ? integer_divide_rounded : integer_binary);
+  case TILE_OP_ADDI:
+  case TILE_OP_SUBI:
+  case TILE_OP_MULI:
+  case TILE_OP_ANDI:
+  case TILE_OP_ORI:
+  case TILE_OP_XORI:
+  case TILE_OP_MAXI:
+  case TILE_OP_MINI:
+  case TILE_OP_REMI: each_integer(l, op, integer_binary); return true;
+  case TILE_OP_DIVI:
+    each_integer(l, op,
+                 op->rounding == TILE_ROUND_DOWN || op->rounding == TILE_ROUND_UP ? integer_divide_rounded
+                                                                                  : integer_binary);
+    return true;
+  case TILE_OP_SHLI:
+  case TILE_OP_SHRI: each_integer(l, op, integer_shift); return true;
+  case TILE_OP_MULHII: each_integer(l, op, integer_multiply_high); return true;
+  case TILE_OP_ABSI:
+  case TILE_OP_NEGI: each_integer(l, op, integer_unary); return true;
+  case TILE_OP_CMPI:
+    if (is_comparison(l, op)) each_integer(l, op, integer_compare);
+    return true;
+  case TILE_OP_ABSF:
+  case TILE_OP_NEGF: each_float(l, op, float_sign); return true;
+  case TILE_OP_CEIL:
+  case TILE_OP_FLOOR: each_float(l, op, float_integral); return true;
+  case TILE_OP_ADDF:
+  case TILE_OP_SUBF:
+  case TILE_OP_MULF:
+  case TILE_OP_FMA: each_float(l, op, float_arithmetic); return true;
+  case TILE_OP_DIVF:
+  case TILE_OP_SQRT: each_float(l, op, float_divide); return true;
+  case TILE_OP_MAXF:
+  case TILE_OP_MINF: each_float(l, op, float_extremum); return true;
+  case TILE_OP_CMPF:
+    if (is_comparison(l, op)) each_float(l, op, float_compare);
+    return true;
+  case TILE_OP_SELECT:
+    lower_elementwise(l, op, element_select);
+    note_divisor(l, op);
+    return true;
+  case TILE_OP_OFFSET:
+    if (!is_integer_op(l, op, operand_scalar(op, 1))) return true;
+    if (!pointee_bytes(op->operands[0]->type)) {
+      lower_fail(l, op, FF_UNSUPPORTED, "offset of a pointer to %s", tile_scalar_name(op->operands[0]->type->pointee));
       return true;
-    case TILE_OP_SHLI:
-    case TILE_OP_SHRI: each_integer(l, op, integer_shift); return true;
-    case TILE_OP_MULHII: each_integer(l, op, integer_multiply_high); return true;
-    case TILE_OP_ABSI:
-    case TILE_OP_NEGI: each_integer(l, op, integer_unary); return true;
-    case TILE_OP_CMPI:
-      if (is_comparison(l, op)) each_integer(l, op, integer_compare);
-      return true;
-    case TILE_OP_ABSF:
-    case TILE_OP_NEGF: each_float(l, op, float_sign); return true;
-    case TILE_OP_CEIL:
-    case TILE_OP_FLOOR: each_float(l, op, float_integral); return true;
-    case TILE_OP_ADDF:
-    case TILE_OP_SUBF:
-    case TILE_OP_MULF:
-    case TILE_OP_FMA: each_float(l, op, float_arithmetic); return true;
-    case TILE_OP_DIVF:
-    case TILE_OP_SQRT: each_float(l, op, float_divide); return true;
-    case TILE_OP_MAXF:
-    case TILE_OP_MINF: each_float(l, op, float_extremum); return true;
-    case TILE_OP_CMPF:
-      if (is_comparison(l, op)) each_float(l, op, float_compare);
-      return true;
-    case TILE_OP_SELECT:
-      lower_elementwise(l, op, element_select);
-      note_divisor(l, op);
-      return true;
-    case TILE_OP_OFFSET:
-      if (!is_integer_op(l, op, operand_scalar(op, 1))) return true;
-      if (!pointee_bytes(op->operands[0]->type)) {
-        lower_fail(l, op, FF_UNSUPPORTED, "offset of a pointer to %s", tile_scalar_name(op->operands[0]->type->pointee));
-        return true;
-      }
-      lower_elementwise(l, op, element_offset);
-      note_divisor(l, op);
-      return true;
-    case TILE_OP_ASSUME: lower_assume(l, op); return true;
-    default: return lower_convert_op(l, op) || lower_math_op(l, op);
+    }
+    lower_elementwise(l, op, element_offset);
+    note_divisor(l, op);
+    return true;
+  case TILE_OP_ASSUME: lower_assume(l, op); return true;
+  default: return lower_convert_op(l, op) || lower_math_op(l, op);
   }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that PTX has no instruction for, or only a rough one. Those of f32 stand where they are used (inlines.def), as
- * long as they are short; the others are functions of the module (helpers.def), which it gets when it needs them. f16
- * and bf16 are computed in f32 and rounded once more. */
+/* Functions that PTX has no instruction for, or only a rough one. Those of f32 stand where they are used (inlines.def),
+ * as long as they are short; the others are functions of the module (helpers.def), which it gets when it needs them.
+ * f16 and bf16 are computed in f32 and rounded once more. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,14 +62,10 @@ static void emit_line(lower *l, const char *line, size_t length, const uint32_t 
   ff_text out = {0};
   for (size_t n = 0; n < length; n++) {
     char what = line[n] == '$' && n + 1 < length ? line[++n] : 0;
-    if (!what)
-      ff_text_add_bytes(&out, line + n, 1);
-    else if (what == 'f')
-      ff_text_add(&out, "%s", flush);
-    else if (what == 'n')
-      ff_text_add(&out, "%u", number);
-    else
-      ff_text_add(&out, "%%r%u", registers[what == 'd' ? 0 : what == 'a' ? 1 : 2]);
+    if (!what) ff_text_add_bytes(&out, line + n, 1);
+    else if (what == 'f') ff_text_add(&out, "%s", flush);
+    else if (what == 'n') ff_text_add(&out, "%u", number);
+    else ff_text_add(&out, "%%r%u", registers[what == 'd' ? 0 : what == 'a' ? 1 : 2]);
   }
   lower_emit(l, "%s", out.chars);
   free(out.chars);
@@ -86,13 +82,12 @@ static void expand(lower *l, inline_text which, bool flush, uint32_t to, const u
   lower_emit(l, "}");
 }
 
-static void call(lower *l, lower_helper helper, register_class class, uint32_t to, const uint32_t *from, uint32_t count) {
+static void call(lower *l, lower_helper helper, register_class class, uint32_t to, const uint32_t *from,
+                 uint32_t count) {
   char c = lower_letter(class);
   lower_need(l, helper);
-  if (count == 1)
-    lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u);", c, to, helper_names[helper], c, from[0]);
-  else
-    lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u, %%%c%u);", c, to, helper_names[helper], c, from[0], c, from[1]);
+  if (count == 1) lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u);", c, to, helper_names[helper], c, from[0]);
+  else lower_emit(l, "call (%%%c%u), tile_%s, (%%%c%u, %%%c%u);", c, to, helper_names[helper], c, from[0], c, from[1]);
 }
 
 /* ---- operations ---- */
@@ -149,10 +144,8 @@ static void element_function(lower *l, const tile_op *op, uint32_t to, const uin
   bool half = scalar_is_half(scalar);
   uint32_t a[2] = {0}, result = half ? lower_register(l, CLASS_WORD) : to;
   for (uint32_t n = 0; n < op->operand_count && n < 2; n++) a[n] = element_to_f32(l, scalar, from[n]);
-  if (f->text < INLINE_COUNT)
-    expand(l, f->text, op->flush_to_zero, result, a, op->operand_count);
-  else
-    call(l, f->single, CLASS_WORD, result, a, op->operand_count);
+  if (f->text < INLINE_COUNT) expand(l, f->text, op->flush_to_zero, result, a, op->operand_count);
+  else call(l, f->single, CLASS_WORD, result, a, op->operand_count);
   if (half) element_of_f32(l, scalar, TILE_ROUND_EVEN, to, result);
 }
 
@@ -177,7 +170,6 @@ bool lower_math_op(lower *l, tile_op *op) {
   tile_scalar scalar = result_scalar(op);
   if (!scalar_is_base_float(scalar) || (f && scalar == TILE_F64 && f->wide == HELPER_NONE))
     lower_fail(l, op, FF_UNSUPPORTED, "%s of %s", tile_opcode_name(op->opcode), tile_scalar_name(scalar));
-  else
-    lower_elementwise(l, op, f ? element_function : element_rsqrt);
+  else lower_elementwise(l, op, f ? element_function : element_rsqrt);
   return true;
 }

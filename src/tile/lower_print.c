@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print_tko: one thread prints. Scalars are printed as printf would; a tile as its elements in brackets, separated by
- * commas, with brackets around each row if it has several dimensions.
+/* print_tko and assert. One thread prints. Scalars are printed as printf would; a tile as its elements in brackets,
+ * separated by commas, with brackets around each row if it has several dimensions.
  *
  * The format is cut into pieces with one value each, as a tile needs many; a piece is a call of vprintf with a variable
  * of its own for the text and one buffer for the value. */
@@ -11,11 +11,12 @@
 
 /* A text in memory, as a generic address in a 'd' register. */
 static uint32_t text_address(lower *l, const char *text, size_t length) {
-  uint32_t number = l->constants++, address = lower_register(l, CLASS_DOUBLE);
-  ff_text_add(l->data, "\n.global .align 1 .b8 tile_text_%u_%s[%zu] = {", number, l->function->name, length + 1);
+  uint32_t number = l->constants++, of = (uint32_t)(l->function - l->module->functions);
+  uint32_t address = lower_register(l, CLASS_DOUBLE);
+  ff_text_add(l->data, "\n.global .align 1 .b8 tile_text_%u_%u[%zu] = {", of, number, length + 1);
   for (size_t i = 0; i < length; i++) ff_text_add(l->data, "%u, ", (unsigned char)text[i]);
   ff_text_add(l->data, "0};\n");
-  lower_emit(l, "mov.u64 %%d%u, tile_text_%u_%s;", address, number, l->function->name);
+  lower_emit(l, "mov.u64 %%d%u, tile_text_%u_%u;", address, of, number);
   lower_emit(l, "cvta.global.u64 %%d%u, %%d%u;", address, address);
   return address;
 }
@@ -28,7 +29,7 @@ static void call_printf(lower *l, uint32_t format) {
   lower_emit(l, "{ .param .b64 text; .param .b64 values; .param .b32 printed;");
   lower_emit(l, "st.param.b64 [text], %%d%u;", format);
   lower_emit(l, "st.param.b64 [values], %%d%u;", buffer);
-  lower_emit(l, "call.uni (printed), vprintf, (text, values);");
+  lower_emit(l, "call (printed), vprintf, (text, values);");
   lower_emit(l, "ld.param.b32 %%r%u, [printed]; }", result);
 }
 
@@ -157,7 +158,39 @@ static void print_value(lower *l, const tile_op *op, const tile_value *value, co
   if (!l->status) ff_text_add(l->text, "L%u:\n", done);
 }
 
+/* A thread with an element that is false says so, with the message, and ends the program's use of the GPU. */
+static void lower_assert(lower *l, const tile_op *op) {
+  const tile_type *type = op->operands[0]->type;
+  if (type->kind != TILE_KIND_TILE || type->scalar != TILE_I1) {
+    lower_fail(l, op, FF_PARSE, "its condition is not i1");
+    return;
+  }
+  tile_layout layout = layout_default(l, type);
+  const lowered *value = lower_value(l, op->operands[0]);
+  if (value->lazy) value = layout_convert(l, value, TILE_I1, &layout);
+  uint32_t all = value->registers[0], good = l->labels++;
+  for (uint32_t r = 1; !value->splat && r < 1u << value->layout.registers; r++) {
+    uint32_t both = lower_register(l, CLASS_PREDICATE);
+    lower_emit(l, "and.pred %%p%u, %%p%u, %%p%u;", both, all, value->registers[r]);
+    all = both;
+  }
+  l->prints = true;
+  const char *message = op->string ? op->string : "", *file = op->file ? op->file : "Tile IR";
+  lower_emit(l, "@%%p%u bra L%u;", all, good);
+  uint32_t texts[3] = {text_address(l, message, strlen(message)), text_address(l, file, strlen(file)),
+                       text_address(l, l->function->name, strlen(l->function->name))};
+  lower_emit(l, "{ .param .b64 message; .param .b64 file; .param .b32 line; .param .b64 function; .param .b64 size;");
+  lower_emit(l, "st.param.b64 [message], %%d%u; st.param.b64 [file], %%d%u;", texts[0], texts[1]);
+  lower_emit(l, "st.param.b32 [line], %u; st.param.b64 [function], %%d%u; st.param.b64 [size], 1;", op->line, texts[2]);
+  lower_emit(l, "call __assertfail, (message, file, line, function, size); }");
+  if (!l->status) ff_text_add(l->text, "L%u:\n", good);
+}
+
 bool lower_print_op(lower *l, tile_op *op) {
+  if (op->opcode == TILE_OP_ASSERT) {
+    lower_assert(l, op);
+    return true;
+  }
   if (op->opcode != TILE_OP_PRINT_TKO) return false;
   uint32_t values = op->operand_count - (op->token >= 0 ? 1 : 0), next = 0;
   uint32_t first = lower_register(l, CLASS_PREDICATE);

@@ -533,8 +533,6 @@ void reader_body(tile_reader *r, tile_span span, tile_function *function, uint64
   }
   while (b.span.at < b.span.end && r->status == FF_OK) FF_PUSH(&ops, read_op(&b, body, 0));
   end_block(&b, body, span.at, ops.items, ops.count);
-  if (r->status == FF_OK && ops.items[ops.count - 1]->opcode != TILE_OP_RETURN)
-    reader_fail(r, NULL, span.at, FF_PARSE, "%s does not end by a return", function->name);
   free(ops.items);
   free(b.values.items);
 }
