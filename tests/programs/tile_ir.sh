@@ -24,6 +24,7 @@ done
 cp out first
 expect grep -q '^threads [1-9][0-9]*, shared [0-9]*, blocks of an SM [1-9][0-9]*, most [1-9][0-9]* with blocks of 1$' first
 threads=$(sed -n 's/^threads \([0-9]*\),.*/\1/p' first)
+expect test $((threads * $(sed -n 's/.* of an SM \([0-9]*\),.*/\1/p' first))) -le 2048 # as many as an SM has
 
 # In a fat binary, as nvcc has it, packed and beside machine code.
 for way in module library registered; do
