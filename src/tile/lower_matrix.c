@@ -317,13 +317,13 @@ static void by_multiplying(lower *l, tile_op *op, const shape *s, const lowered 
   }
   while (x.k_bits && (((1u << s->m) + (1u << s->n)) * (uint64_t)x.bytes << (x.k_bits + s->batch)) > SHARED_BYTES)
     x.k_bits--;
-  uint32_t right_at = x.bytes << (s->m + x.k_bits + s->batch);
+  uint32_t right_at = ((x.bytes << (s->m + x.k_bits + s->batch)) + 15) & ~15u; /* vectors are aligned */
   uint32_t all = right_at + (x.bytes << (s->n + x.k_bits + s->batch));
   if (all > SHARED_BYTES) {
     lower_fail(l, op, FF_UNSUPPORTED, "tiles of that size, whose product mma.sync does not make");
     return;
   }
-  if (l->scratch_bytes < (all + 1) / 2) l->scratch_bytes = ((all + 1) / 2 + 15) & ~15u;
+  if (l->scratch_bytes < (all + 1) / 2) l->scratch_bytes = ((all + 1) / 2 + 15) & ~15u; /* both halves, as one */
   const lowered *sum = layout_convert(l, lower_value(l, op->operands[2]), s->sum, &x.layout);
   uint32_t count = 1u << x.layout.registers;
   x.sums = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
