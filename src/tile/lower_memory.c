@@ -32,7 +32,7 @@ typedef struct access {
   uint32_t first[TILE_RANK_MAX], bits[TILE_RANK_MAX]; /* of the element's number, per dimension of the tile */
   uint32_t in_tensor[TILE_RANK_MAX];                  /* the tensor's dimension */
   uint32_t mask[TILE_RANK_MAX];                       /* register bits that lie in the dimension */
-  uint32_t coordinate[TILE_RANK_MAX];                 /* 'd': origin and thread's part */
+  uint32_t origin[TILE_RANK_MAX], coordinate[TILE_RANK_MAX]; /* 'd': the tile's; with the thread's part */
   bool known_inside[TILE_RANK_MAX];                   /* no comparison */
   bool whole[TILE_RANK_MAX];                          /* one comparison for all registers */
   const lowered *sparse;                              /* indices of a gather view's sparse dimension, in `layout` */
@@ -213,8 +213,8 @@ static int64_t step_of(const access *a, uint32_t k) { /* elements from one index
   return a->view->shape[k];
 }
 
-/* How many neighbours of register 0 can go in one instruction. */
-static uint32_t vector_of(const access *a) {
+/* How many neighbours of register 0 can go in one instruction, if all are inside of the tensor or none. */
+static uint32_t vector_of(const access *a, bool all_inside) {
   uint32_t fast = TILE_RANK_MAX, n = 1;
   for (uint32_t k = 0; k < a->view->rank; k++)
     if (a->tensor_type->strides[a->in_tensor[k]] == 1 && a->mask[k] & 1) fast = k;
@@ -228,9 +228,8 @@ static uint32_t vector_of(const access *a) {
       aligned = a->tensor->stride_divisor[d] * a->bytes;
   uint64_t step = power_of(step_of(a, fast)) * a->bytes;
   if (step < aligned) aligned = step;
-  while (n > 1 &&
-         (aligned % (n * a->bytes) || (!a->known_inside[fast] && a->tensor->shape_divisor[a->in_tensor[fast]] % n)))
-    n /= 2;
+  bool inside = all_inside || a->known_inside[fast];
+  while (n > 1 && (aligned % (n * a->bytes) || (!inside && a->tensor->shape_divisor[a->in_tensor[fast]] % n))) n /= 2;
   return n;
 }
 
@@ -295,6 +294,7 @@ static void access_address(lower *l, access *a, const tile_layout *layout) {
       c = lower_register(l, CLASS_DOUBLE);
       lower_emit(l, "mul.lo.u64 %%d%u, %%d%u, %lld;", c, origin, (long long)step);
     }
+    a->origin[k] = c;
     uint32_t part;
     if (layout_thread_part(l, layout, a->first[k], a->bits[k], &part)) {
       uint32_t wide = lower_register(l, CLASS_DOUBLE), sum = lower_register(l, CLASS_DOUBLE);
@@ -310,7 +310,7 @@ static void access_address(lower *l, access *a, const tile_layout *layout) {
                  (long long)(a->tensor_type->strides[d] * a->bytes), a->base);
     a->base = address;
   }
-  a->vector = vector_of(a);
+  a->vector = vector_of(a, false);
 }
 
 /* The register's part of the coordinate in dimension k. */
@@ -529,13 +529,78 @@ static bool must_share(const lower *l, const tile_op *op, const tile_layout *lay
   return op->ordering != TILE_WEAK && threads_of(layout) < l->thread_bits;
 }
 
+/* What is done with each of the registers of an access. */
+typedef void element_access(lower *l, const tile_op *op, tile_scalar scalar, uint32_t *registers, uint32_t count,
+                            const char *address, uint32_t predicate, uint64_t pad);
+
+typedef struct accessed {
+  element_access *each;
+  uint32_t *registers;
+  uint32_t owner; /* a predicate of those that do it, or NO_REGISTER */
+  uint64_t pad;
+} accessed;
+
+static void access_each(lower *l, access *a, const accessed *what) {
+  char address[64];
+  for (uint32_t r = 0; r < a->registers && !l->status; r += a->vector)
+    what->each(l, a->op, a->scalar, what->registers + r, a->vector, address_text(l, a, r, address, sizeof address),
+               both(l, inside_all(l, a, r), what->owner), what->pad);
+}
+
+/* The predicate that the whole tile lies inside of the tensor: the same in all threads. */
+static uint32_t tile_inside(lower *l, const access *a) {
+  uint32_t all = NO_REGISTER;
+  for (uint32_t k = 0; k < a->view->rank; k++) {
+    if (a->known_inside[k]) continue;
+    uint32_t end = lower_register(l, CLASS_DOUBLE), one = lower_register(l, CLASS_PREDICATE);
+    lower_emit(l, "add.u64 %%d%u, %%d%u, %lld;", end, a->origin[k], (long long)a->view->shape[k]);
+    lower_emit(l, "setp.le.u64 %%p%u, %%d%u, %%d%u;", one, end,
+               shape_register(l, a->tensor_type, a->tensor, a->in_tensor[k]));
+    all = both(l, all, one);
+  }
+  return all;
+}
+
+/* The access of all registers; tiles of many go one way, without further comparisons, if they are inside as a whole. */
+static void access_all(lower *l, access *a, const accessed *what, bool vectors) {
+  if (!vectors) a->vector = 1;
+  if (!a->any_check || a->registers < 4 || a->sparse) {
+    access_each(l, a, what);
+    return;
+  }
+  uint32_t partly = l->labels++, done = l->labels++;
+  lower_emit(l, "@!%%p%u bra.uni L%u;", tile_inside(l, a), partly);
+  access whole = *a; /* what it makes on the way stays on the way */
+  whole.any_check = false;
+  if (vectors) whole.vector = vector_of(a, true);
+  whole.offset = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
+  access_each(l, &whole, what);
+  lower_emit(l, "bra.uni L%u;", done);
+  if (l->status) return;
+  ff_text_add(l->text, "L%u:\n", partly);
+  access_each(l, a, what);
+  if (!l->status) ff_text_add(l->text, "L%u:\n", done);
+}
+
+static void load_one(lower *l, const tile_op *op, tile_scalar scalar, uint32_t *to, uint32_t count, const char *address,
+                     uint32_t predicate, uint64_t pad) {
+  char order[32];
+  order_text(order, sizeof order, op->ordering, op->scope);
+  for (uint32_t i = 0; predicate && i < count; i++) emit_constant(l, lower_class(scalar), to[i], pad);
+  emit_load(l, order, scalar, to, count, address, predicate);
+}
+
+static bool tile_of_view(const tile_type *type, const access *a) {
+  return type->kind == TILE_KIND_TILE && type->scalar == a->scalar && type->rank == a->view->rank &&
+         !memcmp(type->shape, a->view->shape, type->rank * sizeof *type->shape);
+}
+
 static void lower_load_view(lower *l, tile_op *op) {
   access a;
   order_before(l, op, false);
   if (!access_begin(l, &a, op, op->operands[0])) return;
   const tile_type *type = op->results[0].type;
-  if (type->kind != TILE_KIND_TILE || type->scalar != a.scalar || type->rank != a.view->rank ||
-      memcmp(type->shape, a.view->shape, type->rank * sizeof *type->shape) != 0) {
+  if (!tile_of_view(type, &a)) {
     lower_fail(l, op, FF_PARSE, "its result has not the view's shape or element");
     return;
   }
@@ -544,52 +609,38 @@ static void lower_load_view(lower *l, tile_op *op) {
   if (l->status) return;
   access_address(l, &a, &layout);
   lowered *result = lower_result(l, &op->results[0], &layout);
-  char order[32], address[64];
-  order_text(order, sizeof order, op->ordering, op->scope);
-  uint64_t pad = padding_bits(a.scalar, a.view->padding);
   bool share = must_share(l, op, &layout);
-  uint32_t mine = share ? owner(l, &layout) : NO_REGISTER;
-  for (uint32_t r = 0; r < a.registers && !l->status; r += a.vector) {
-    uint32_t inside = both(l, inside_all(l, &a, r), mine);
-    for (uint32_t i = 0; inside && i < a.vector; i++) emit_constant(l, result->class, result->registers[r + i], pad);
-    emit_load(l, order, a.scalar, result->registers + r, a.vector, address_text(l, &a, r, address, sizeof address),
-              inside);
-  }
+  accessed what = {.each = load_one, .registers = result->registers, .pad = padding_bits(a.scalar, a.view->padding),
+                   .owner = share ? owner(l, &layout) : NO_REGISTER};
+  access_all(l, &a, &what, true);
   if (share) share_result(l, result, a.scalar);
   order_after(l, op, false);
   note_copies(l, &layout);
 }
 
-/* The operation that a store, or with `red` an atomic operation without a result, makes of each register. */
+/* A store, or with `each` an atomic operation without a result, of each element by its owner. */
 static void store_through_view(lower *l, tile_op *op, const tile_value *view, const tile_value *value_operand,
-                               void emit(lower *, const tile_op *, tile_scalar, const uint32_t *, uint32_t,
-                                         const char *, uint32_t),
-                               bool vectors) {
+                               element_access *each, bool vectors) {
   access a;
   order_before(l, op, true);
   if (!access_begin(l, &a, op, view)) return;
-  const tile_type *type = value_operand->type;
-  if (type->kind != TILE_KIND_TILE || type->scalar != a.scalar || type->rank != a.view->rank ||
-      memcmp(type->shape, a.view->shape, type->rank * sizeof *type->shape) != 0) {
+  if (!tile_of_view(value_operand->type, &a)) {
     lower_fail(l, op, FF_PARSE, "its value has not the view's shape or element");
     return;
   }
-  tile_layout layout = memory_layout(l, type, &a);
+  tile_layout layout = memory_layout(l, value_operand->type, &a);
   const lowered *value = layout_convert(l, lower_value(l, value_operand), a.scalar, &layout);
   access_sparse(l, &a, &layout);
   if (l->status) return;
   access_address(l, &a, &layout);
-  if (!vectors) a.vector = 1;
-  uint32_t mine = owner(l, &layout);
-  char address[64];
-  for (uint32_t r = 0; r < a.registers && !l->status; r += a.vector)
-    emit(l, op, a.scalar, value->registers + r, a.vector, address_text(l, &a, r, address, sizeof address),
-         both(l, inside_all(l, &a, r), mine));
+  accessed what = {.each = each, .registers = value->registers, .owner = owner(l, &layout)};
+  access_all(l, &a, &what, vectors);
   order_after(l, op, true);
 }
 
-static void store_one(lower *l, const tile_op *op, tile_scalar scalar, const uint32_t *from, uint32_t n,
-                      const char *address, uint32_t predicate) {
+static void store_one(lower *l, const tile_op *op, tile_scalar scalar, uint32_t *from, uint32_t n, const char *address,
+                      uint32_t predicate, uint64_t pad) {
+  (void)pad;
   char order[32];
   order_text(order, sizeof order, op->ordering, op->scope);
   emit_store(l, order, scalar, from, n, address, predicate);
@@ -633,8 +684,9 @@ static const char *rmw_text(lower *l, const tile_op *op, tile_scalar scalar, cha
   }
 }
 
-static void reduce_one(lower *l, const tile_op *op, tile_scalar scalar, const uint32_t *from, uint32_t n,
-                       const char *address, uint32_t predicate) {
+static void reduce_one(lower *l, const tile_op *op, tile_scalar scalar, uint32_t *from, uint32_t n, const char *address,
+                       uint32_t predicate, uint64_t pad) {
+  (void)pad;
   FF_ASSERT(n == 1);
   char what[32], guard[24];
   guard_text(guard, sizeof guard, predicate);
