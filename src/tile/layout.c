@@ -25,9 +25,7 @@ tile_layout layout_default(const lower *l, const tile_type *tile) {
   /* Up to four neighbours in one thread: loads and stores of vectors. */
   uint32_t low = layout.bits <= threads ? 0 : layout.bits - threads < 2 ? layout.bits - threads : 2;
   for (uint32_t b = 0; b < layout.bits; b++)
-    layout.of[b] = (uint8_t)(b < low             ? b
-                             : b < low + threads ? LAYOUT_THREAD + b - low
-                                                 : b - threads);
+    layout.of[b] = (uint8_t)(b < low ? b : b < low + threads ? LAYOUT_THREAD + b - low : b - threads);
   layout.registers = (uint8_t)(layout.bits <= threads ? 0 : layout.bits - threads);
   return layout;
 }
@@ -225,8 +223,7 @@ static void read_part(lower *l, const exchange *x, uint32_t part) {
     if (!static_agrees(x->source_of, x->source_bits, x->part_bits, part, element)) continue;
     uint32_t numbers[4];
     bool predicate = result->class == CLASS_PREDICATE;
-    for (uint32_t i = 0; i < n; i++)
-      numbers[i] = predicate ? lower_register(l, CLASS_WORD) : result->registers[r + i];
+    for (uint32_t i = 0; i < n; i++) numbers[i] = predicate ? lower_register(l, CLASS_WORD) : result->registers[r + i];
     lower_emit(l, "%sld.shared%s.%c%u %s, [%%r%u+%u];", guard, vector_name(n), x->width == 1 ? 'u' : 'b', 8 * x->width,
                vector_text(text, sizeof text, predicate ? 'r' : lower_letter(result->class), numbers, n), address,
                (element & ((1u << x->part_bits) - 1)) << x->shift);
@@ -243,8 +240,7 @@ static lowered *through_memory(lower *l, exchange *x, tile_scalar scalar) {
   uint32_t bytes = x->width << x->part_bits;
   if (l->scratch_bytes < bytes) l->scratch_bytes = bytes;
   x->result = new_lowered(l, x->value->class, x->to);
-  for (uint32_t r = 0; r < 1u << x->to->registers; r++)
-    x->result->registers[r] = lower_register(l, x->result->class);
+  for (uint32_t r = 0; r < 1u << x->to->registers; r++) x->result->registers[r] = lower_register(l, x->result->class);
   for (uint32_t part = 0; part < 1u << (x->source_bits - x->part_bits); part++) {
     if (!l->scratch_known) lower_barrier(l);
     l->scratch_known = true;
@@ -325,7 +321,11 @@ void layout_write(lower *l, const lowered *value, tile_scalar scalar, uint32_t b
   uint32_t bits = tile_scalar_bits(scalar), width = bits < 8 ? 1 : bits / 8, at = lower_register(l, CLASS_WORD);
   lower_emit(l, "add.u32 %%r%u, %%r%u, %u;", at, base, offset);
   if (whole.splat || whole.lazy) FF_ASSERT(whole.splat && whole.layout.bits == 0);
-  exchange x = {.value = &whole, .source_bits = whole.layout.bits, .width = width, .shift = log2_of(width), .base = at,
+  exchange x = {.value = &whole,
+                .source_bits = whole.layout.bits,
+                .width = width,
+                .shift = log2_of(width),
+                .base = at,
                 .part_bits = whole.layout.bits};
   write_part(l, &x, 0);
 }

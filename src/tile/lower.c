@@ -21,7 +21,7 @@ typedef struct target {
   tile_op *op;
   lowered **carried; /* for, loop: the registers of the carried values; else NULL */
   uint32_t carried_count;
-  lowered **results; /* loop, if: of the results */
+  lowered **results;  /* loop, if: of the results */
   uint32_t next, end; /* labels: of the next iteration, behind all */
 } target;
 
@@ -63,13 +63,13 @@ const char *lower_untyped(register_class class) {
 
 register_class lower_class(tile_scalar scalar) {
   switch (scalar) {
-    case TILE_I1: return CLASS_PREDICATE;
-    case TILE_F16:
-    case TILE_BF16: return CLASS_HALF;
-    case TILE_I64:
-    case TILE_F64:
-    case TILE_POINTER: return CLASS_DOUBLE;
-    default: return CLASS_WORD;
+  case TILE_I1: return CLASS_PREDICATE;
+  case TILE_F16:
+  case TILE_BF16: return CLASS_HALF;
+  case TILE_I64:
+  case TILE_F64:
+  case TILE_POINTER: return CLASS_DOUBLE;
+  default: return CLASS_WORD;
   }
 }
 
@@ -143,34 +143,34 @@ static tile_layout best_layout(lower *l, const tile_value *value, uint32_t depth
   if (op && depth) {
     const tile_layout usual = layout_default(l, value->type);
     switch (op->opcode) {
-      case TILE_OP_ADDF:
-      case TILE_OP_SUBF:
-      case TILE_OP_MULF:
-      case TILE_OP_DIVF:
-      case TILE_OP_FMA:
-      case TILE_OP_ADDI:
-      case TILE_OP_MULI:
-      case TILE_OP_SELECT:
-      case TILE_OP_FTOF:
-      case TILE_OP_ITOF:
-        for (uint32_t i = 0; i < op->operand_count; i++)
-          if (op->operands[i]->type->kind == TILE_KIND_TILE) {
-            layout = best_layout(l, op->operands[i], depth - 1);
-            if (!layout_equal(&layout, &usual)) return layout;
-          }
-        break;
-      case TILE_OP_FOR: {
-        const tile_op *last = terminator(op->regions[0]);
-        if (value->index < last->operand_count) return best_layout(l, last->operands[value->index], depth - 1);
-        break;
-      }
-      case TILE_OP_IF: {
-        const tile_op *last = terminator(op->regions[0]);
-        if (last->opcode == TILE_OP_YIELD && value->index < last->operand_count)
-          return best_layout(l, last->operands[value->index], depth - 1);
-        break;
-      }
-      default: break;
+    case TILE_OP_ADDF:
+    case TILE_OP_SUBF:
+    case TILE_OP_MULF:
+    case TILE_OP_DIVF:
+    case TILE_OP_FMA:
+    case TILE_OP_ADDI:
+    case TILE_OP_MULI:
+    case TILE_OP_SELECT:
+    case TILE_OP_FTOF:
+    case TILE_OP_ITOF:
+      for (uint32_t i = 0; i < op->operand_count; i++)
+        if (op->operands[i]->type->kind == TILE_KIND_TILE) {
+          layout = best_layout(l, op->operands[i], depth - 1);
+          if (!layout_equal(&layout, &usual)) return layout;
+        }
+      break;
+    case TILE_OP_FOR: {
+      const tile_op *last = terminator(op->regions[0]);
+      if (value->index < last->operand_count) return best_layout(l, last->operands[value->index], depth - 1);
+      break;
+    }
+    case TILE_OP_IF: {
+      const tile_op *last = terminator(op->regions[0]);
+      if (last->opcode == TILE_OP_YIELD && value->index < last->operand_count)
+        return best_layout(l, last->operands[value->index], depth - 1);
+      break;
+    }
+    default: break;
     }
   }
   return layout_default(l, value->type);
@@ -320,24 +320,24 @@ static target *innermost_loop(lower *l, const tile_op *op) {
 static void lower_terminator(lower *l, const tile_op *op) {
   target *t = l->loop;
   switch (op->opcode) {
-    case TILE_OP_RETURN: lower_emit(l, "ret;"); return;
-    case TILE_OP_YIELD:
-      if (!t || t->op->opcode != TILE_OP_IF || op->operand_count != t->op->result_count) break;
-      set_carried(l, op, t->results, op->operands, op->operand_count);
-      lower_emit(l, "bra.uni L%u;", t->end);
-      return;
-    case TILE_OP_CONTINUE:
-      if (!(t = innermost_loop(l, op)) || op->operand_count != t->carried_count) break;
-      set_carried(l, op, t->carried, op->operands, op->operand_count);
-      lower_emit(l, "bra.uni L%u;", t->next);
-      return;
-    case TILE_OP_BREAK:
-      if (!(t = innermost_loop(l, op)) || t->op->opcode != TILE_OP_LOOP || op->operand_count != t->op->result_count)
-        break;
-      set_carried(l, op, t->results, op->operands, op->operand_count);
-      lower_emit(l, "bra.uni L%u;", t->end);
-      return;
-    default: break;
+  case TILE_OP_RETURN: lower_emit(l, "ret;"); return;
+  case TILE_OP_YIELD:
+    if (!t || t->op->opcode != TILE_OP_IF || op->operand_count != t->op->result_count) break;
+    set_carried(l, op, t->results, op->operands, op->operand_count);
+    lower_emit(l, "bra.uni L%u;", t->end);
+    return;
+  case TILE_OP_CONTINUE:
+    if (!(t = innermost_loop(l, op)) || op->operand_count != t->carried_count) break;
+    set_carried(l, op, t->carried, op->operands, op->operand_count);
+    lower_emit(l, "bra.uni L%u;", t->next);
+    return;
+  case TILE_OP_BREAK:
+    if (!(t = innermost_loop(l, op)) || t->op->opcode != TILE_OP_LOOP || op->operand_count != t->op->result_count)
+      break;
+    set_carried(l, op, t->results, op->operands, op->operand_count);
+    lower_emit(l, "bra.uni L%u;", t->end);
+    return;
+  default: break;
   }
   lower_fail(l, op, FF_PARSE, "it cannot end this block, or has the wrong number of operands");
 }
@@ -395,12 +395,17 @@ static void lower_for(lower *l, tile_op *op) {
   lowered *counter = new_value(l, type, NULL);
   lower_emit(l, "mov.b%u %%%c%u, %%%c%u;", bits, letter, counter->registers[0], letter,
              lower_scalar(l, op->operands[0]));
-  uint64_t lower_divisor = lower_value(l, op->operands[0])->divisor, step_divisor = lower_value(l, op->operands[2])->divisor;
+  uint64_t lower_divisor = lower_value(l, op->operands[0])->divisor,
+           step_divisor = lower_value(l, op->operands[2])->divisor;
   counter->divisor = lower_divisor < step_divisor ? lower_divisor : step_divisor;
   body->arguments[0].lowered = counter;
   uint32_t head = new_label(l), p = lower_register(l, CLASS_PREDICATE);
-  target t = {.outer = l->loop, .op = op, .carried = carried, .carried_count = op->operand_count - 3,
-              .next = new_label(l), .end = new_label(l)};
+  target t = {.outer = l->loop,
+              .op = op,
+              .carried = carried,
+              .carried_count = op->operand_count - 3,
+              .next = new_label(l),
+              .end = new_label(l)};
   l->loop = &t;
   place_label(l, head);
   lower_emit(l, "setp.ge.%c%u %%p%u, %%%c%u, %%%c%u;", sign, bits, p, letter, counter->registers[0], letter, upper);
@@ -430,8 +435,12 @@ static lowered **result_values(lower *l, tile_op *op) {
 static void lower_loop(lower *l, tile_op *op) {
   lowered **carried = begin_carried(l, op, 0, 0);
   if (l->status) return;
-  target t = {.outer = l->loop, .op = op, .carried = carried, .carried_count = op->operand_count,
-              .next = new_label(l), .end = new_label(l)};
+  target t = {.outer = l->loop,
+              .op = op,
+              .carried = carried,
+              .carried_count = op->operand_count,
+              .next = new_label(l),
+              .end = new_label(l)};
   t.results = result_values(l, op);
   l->loop = &t;
   place_label(l, t.next);
@@ -467,14 +476,27 @@ static void lower_block_numbers(lower *l, tile_op *op, const char *special) {
   }
 }
 
+/* The place in the program's text, for what is told by line. */
+static void lower_place(lower *l, const tile_op *op) {
+  if (!op->line || !op->file || strpbrk(op->file, "\"\\\n")) return;
+  if (l->line == op->line && l->file && !strcmp(l->file, op->file)) return;
+  size_t i = 0;
+  while (i < l->shared->files.count && strcmp(l->shared->files.items[i], op->file) != 0) i++;
+  if (i == l->shared->files.count) FF_PUSH(&l->shared->files, op->file);
+  if (!l->status) ff_text_add(l->text, "  .loc %zu %u 0\n", i + 1, op->line);
+  l->line = op->line;
+  l->file = op->file;
+}
+
 static void lower_op(lower *l, tile_op *op) {
+  lower_place(l, op);
   switch (op->opcode) {
-    case TILE_OP_FOR: lower_for(l, op); return;
-    case TILE_OP_LOOP: lower_loop(l, op); return;
-    case TILE_OP_IF: lower_if(l, op); return;
-    case TILE_OP_GET_TILE_BLOCK_ID: lower_block_numbers(l, op, "ctaid"); return;
-    case TILE_OP_GET_NUM_TILE_BLOCKS: lower_block_numbers(l, op, "nctaid"); return;
-    default: break;
+  case TILE_OP_FOR: lower_for(l, op); return;
+  case TILE_OP_LOOP: lower_loop(l, op); return;
+  case TILE_OP_IF: lower_if(l, op); return;
+  case TILE_OP_GET_TILE_BLOCK_ID: lower_block_numbers(l, op, "ctaid"); return;
+  case TILE_OP_GET_NUM_TILE_BLOCKS: lower_block_numbers(l, op, "nctaid"); return;
+  default: break;
   }
   if (!lower_elements_op(l, op) && !lower_memory_op(l, op) && !lower_shape_op(l, op) && !lower_matrix_op(l, op) &&
       !lower_print_op(l, op))
@@ -507,10 +529,10 @@ static uint32_t thread_bits_of(const tile_function *function) {
 
 static const char *parameter_type(tile_scalar scalar) {
   switch (tile_scalar_bits(scalar)) {
-    case 64: return "b64";
-    case 32: return "b32";
-    case 16: return "b16";
-    default: return "b8";
+  case 64: return "b64";
+  case 32: return "b32";
+  case 16: return "b16";
+  default: return "b8";
   }
 }
 
@@ -528,12 +550,19 @@ static void load_parameter(lower *l, tile_value *argument, uint32_t i) {
              lower_letter(value->class), value->registers[0], i);
 }
 
-static ff_status lower_function(const tile_module *module, const tile_function *function, ff_text *text,
-                                uint64_t *helpers, uint32_t *architecture, bool *prints, ff_error *error) {
+static ff_status lower_function(lower_module *m, const tile_function *function, ff_error *error) {
   ff_arena arena = {0};
-  ff_text body = {0};
-  lower l = {.module = module, .function = function, .text = &body, .data = text, .thread_bits = thread_bits_of(function),
-             .architecture = 80, .arena = &arena, .error = error, .scratch_known = true};
+  ff_text body = {0}, *text = &m->kernels;
+  lower l = {.shared = m,
+             .module = m->module,
+             .function = function,
+             .text = &body,
+             .data = text,
+             .thread_bits = thread_bits_of(function),
+             .architecture = 80,
+             .arena = &arena,
+             .error = error,
+             .scratch_known = true};
   l.thread = lower_register(&l, CLASS_WORD);
   l.scratch[0] = lower_register(&l, CLASS_WORD);
   l.scratch[1] = lower_register(&l, CLASS_WORD);
@@ -563,9 +592,9 @@ static ff_status lower_function(const tile_module *module, const tile_function *
     ff_text_add_bytes(text, body.chars ? body.chars : "", body.length);
     ff_text_add(text, "}\n");
   }
-  *helpers |= l.helpers;
-  *prints = *prints || l.prints;
-  if (*architecture < l.architecture) *architecture = l.architecture;
+  m->helpers |= l.helpers;
+  m->prints = m->prints || l.prints;
+  if (m->architecture < l.architecture) m->architecture = l.architecture;
   free(body.chars);
   ff_arena_free(&arena);
   return l.status;
@@ -589,56 +618,56 @@ static bool is_word(const char *name) { /* a name that PTX takes */
   return true;
 }
 
-static ff_status lower_module(const tile_module *module, ff_text *text, ff_error *error) {
-  ff_text kernels = {0}, functions = {0};
-  uint64_t helpers = 0;
-  uint32_t architecture = 80;
-  bool prints = false;
+/* All globals and kernels into m->kernels. */
+static ff_status lower_all(lower_module *m, ff_error *error) {
+  const tile_module *module = m->module;
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < module->global_count && !status; i++) {
-    if (!is_word(module->globals[i].name))
-      status = ff_fail(error, FF_UNSUPPORTED, "Tile IR: the global's name \"%.60s\" is none in PTX",
-                       module->globals[i].name);
-    else if (module->globals[i].alignment & (module->globals[i].alignment - 1) || module->globals[i].alignment > 4096 ||
-             !module->globals[i].data_bytes)
+    const tile_global *global = &module->globals[i];
+    if (!is_word(global->name))
+      status = ff_fail(error, FF_UNSUPPORTED, "Tile IR: the global's name \"%.60s\" is none in PTX", global->name);
+    else if (global->alignment & (global->alignment - 1) || global->alignment > 4096 || !global->data_bytes)
       status = ff_fail(error, FF_PARSE, "Tile IR: the global \"%.60s\" has an impossible alignment, or no bytes",
-                       module->globals[i].name);
-    else add_global(&kernels, &module->globals[i]);
+                       global->name);
+    else add_global(&m->kernels, global);
   }
   for (uint32_t i = 0; i < module->function_count && !status; i++) {
     if (!module->functions[i].entry) continue;
     if (!is_word(module->functions[i].name))
       status = ff_fail(error, FF_UNSUPPORTED, "Tile IR: the kernel's name \"%.60s\" is none in PTX",
                        module->functions[i].name);
-    else status = lower_function(module, &module->functions[i], &kernels, &helpers, &architecture, &prints, error);
+    else status = lower_function(m, &module->functions[i], error);
   }
-  if (!status) {
-    ff_text_add(text, "// Translated from Tile IR %u.%u.\n.version 8.7\n.target sm_%u\n.address_size 64\n",
-                module->version / 100, module->version % 100, architecture);
-    if (prints)
-      ff_text_add(text, "\n.extern .func (.param .b32 printed) vprintf (.param .b64 text, .param .b64 values);\n"
-                        ".extern .func __assertfail (.param .b64 message, .param .b64 file, .param .b32 line, "
-                        ".param .b64 function, .param .b64 size);\n");
-    lower_helpers_text(helpers, &functions);
-    if (functions.length) ff_text_add_bytes(text, functions.chars, functions.length);
-    ff_text_add_bytes(text, kernels.chars ? kernels.chars : "", kernels.length);
-  }
-  free(kernels.chars);
-  free(functions.chars);
   return status;
+}
+
+static void add_module(ff_text *text, const lower_module *m) {
+  ff_text_add(text, "// Translated from Tile IR %u.%u.\n.version 8.7\n.target sm_%u\n.address_size 64\n",
+              m->module->version / 100, m->module->version % 100, m->architecture);
+  for (size_t i = 0; i < m->files.count; i++) ff_text_add(text, ".file %zu \"%s\"\n", i + 1, m->files.items[i]);
+  if (m->prints)
+    ff_text_add(text, "\n.extern .func (.param .b32 printed) vprintf (.param .b64 text, .param .b64 values);\n"
+                      ".extern .func __assertfail (.param .b64 message, .param .b64 file, .param .b32 line, "
+                      ".param .b64 function, .param .b64 size);\n");
+  ff_text functions = {0};
+  lower_helpers_text(m->helpers, &functions);
+  ff_text_add_bytes(text, functions.chars ? functions.chars : "", functions.length);
+  free(functions.chars);
+  ff_text_add_bytes(text, m->kernels.chars ? m->kernels.chars : "", m->kernels.length);
 }
 
 ff_status tile_to_ptx(const void *bytes, size_t size, char **ptx, size_t *length, ff_error *error) {
   tile_module *module;
   ff_status status = tile_module_read(bytes, size, &module, error);
   if (status) return status;
+  lower_module m = {.module = module, .architecture = 80};
+  status = lower_all(&m, error);
   ff_text text = {0};
-  status = lower_module(module, &text, error);
+  if (!status) add_module(&text, &m);
+  free(m.kernels.chars);
+  free(m.files.items);
   tile_module_free(module);
-  if (status) {
-    free(text.chars);
-    return status;
-  }
+  if (status) return status;
   *ptx = text.chars;
   *length = text.length;
   return FF_OK;

@@ -37,19 +37,19 @@ typedef struct tile_layout {
  * 32 bits zero-extended; f16 and bf16 'h'; f32 and tf32 'r'; i64, pointers and f64 'd'. */
 typedef enum register_class { CLASS_PREDICATE, CLASS_HALF, CLASS_WORD, CLASS_DOUBLE, CLASS_COUNT } register_class;
 
-typedef struct lowered_tensor { /* a tensor view */
-  uint32_t base;                             /* 'd': generic address */
-  uint64_t base_divisor;                     /* of the address in bytes, as far as known; a power of two */
+typedef struct lowered_tensor {                          /* a tensor view */
+  uint32_t base;                                         /* 'd': generic address */
+  uint64_t base_divisor;                                 /* of the address in bytes, as far as known; a power of two */
   uint32_t shape[TILE_RANK_MAX], strides[TILE_RANK_MAX]; /* 'd' registers, signed; unused where the type knows them */
   uint64_t shape_divisor[TILE_RANK_MAX], stride_divisor[TILE_RANK_MAX]; /* in elements; powers of two */
 } lowered_tensor;
 
 typedef struct lowered {
   register_class class;
-  bool splat;              /* all elements are equal and in registers[0]; the layout says nothing then */
+  bool splat; /* all elements are equal and in registers[0]; the layout says nothing then */
   tile_layout layout;
-  uint32_t *registers;     /* their numbers in their class: 1, or 1 << layout.registers */
-  uint64_t divisor;        /* every element is a multiple of it (addresses: in bytes); a power of two */
+  uint32_t *registers;          /* their numbers in their class: 1, or 1 << layout.registers */
+  uint64_t divisor;             /* every element is a multiple of it (addresses: in bytes); a power of two */
   const lowered_tensor *tensor; /* tensor views, and the tensor of views of tiles */
   /* A value that was not made yet (a broadcast): element e is element map(e) of `lazy`, as in layout_gather; then
    * there are no registers. */
@@ -58,29 +58,41 @@ typedef struct lowered {
   uint32_t lazy_bits, lazy_offset;
 } lowered;
 
-typedef struct lower {
+typedef struct lower_module { /* what kernels of one module share */
   const tile_module *module;
-  const tile_function *function;
-  ff_text *text;              /* the body of the kernel so far */
-  ff_text *data;              /* variables that stand before it */
-  uint32_t constants;         /* of those, that hold constants */
-  uint32_t registers[CLASS_COUNT];
-  uint32_t labels;
-  uint32_t thread_bits;       /* the block has 1 << thread_bits threads */
-  uint32_t thread;            /* 'r': the thread's number */
-  uint32_t scratch_bytes;     /* of each half of the shared variable `tile_scratch`, so far */
-  uint32_t scratch[2];        /* 'r': the addresses of its halves */
-  uint32_t scratch_turn;      /* exchanges so far */
-  bool scratch_known;         /* the half whose turn is next is not read any more */
-  bool stored, loaded;        /* memory was written, was read since the last barrier, or may have been */
-  bool loaded_copies;         /* so was memory that several threads read for themselves */
-  bool prints;                /* the kernel calls vprintf */
+  ff_text kernels;            /* and variables before them */
+  FF_VEC(const char *) files; /* of the program's text: .file 1 is the first */
   uint64_t helpers;           /* bits of lower_helper: functions that the module needs */
   uint32_t architecture;      /* the least that the text needs: 80, 89, 90 */
+  bool prints;                /* a kernel calls vprintf or __assertfail */
+} lower_module;
+
+typedef struct lower {
+  lower_module *shared;
+  const tile_module *module;
+  const tile_function *function;
+  const char *file; /* the place that the last .loc names */
+  uint32_t line;
+  ff_text *text;      /* the body of the kernel so far */
+  ff_text *data;      /* variables that stand before it */
+  uint32_t constants; /* of those, that hold constants */
+  uint32_t registers[CLASS_COUNT];
+  uint32_t labels;
+  uint32_t thread_bits;   /* the block has 1 << thread_bits threads */
+  uint32_t thread;        /* 'r': the thread's number */
+  uint32_t scratch_bytes; /* of each half of the shared variable `tile_scratch`, so far */
+  uint32_t scratch[2];    /* 'r': the addresses of its halves */
+  uint32_t scratch_turn;  /* exchanges so far */
+  bool scratch_known;     /* the half whose turn is next is not read any more */
+  bool stored, loaded;    /* memory was written, was read since the last barrier, or may have been */
+  bool loaded_copies;     /* so was memory that several threads read for themselves */
+  bool prints;            /* the kernel calls vprintf */
+  uint64_t helpers;       /* bits of lower_helper: functions that the module needs */
+  uint32_t architecture;  /* the least that the text needs: 80, 89, 90 */
   ff_arena *arena;
-  ff_status status;           /* the first error; nothing is emitted after it */
+  ff_status status; /* the first error; nothing is emitted after it */
   ff_error *error;
-  void *loop;                 /* of lower.c: the innermost loops, for break and continue */
+  void *loop; /* of lower.c: the innermost loops, for break and continue */
 } lower;
 
 /* ---- text ---- */
@@ -119,9 +131,9 @@ bool layout_thread_part(lower *l, const tile_layout *layout, uint32_t first, uin
 bool layout_owner(lower *l, const tile_layout *layout, uint32_t *predicate);
 /* The value in another layout; the value itself if it has it already. A splat is given all its registers. */
 lowered *layout_convert(lower *l, const lowered *value, tile_scalar scalar, const tile_layout *to);
-/* A value (not lazy) whose element e is element map(e) of `value`, map being linear in bits: bit b of e is bit columns[b] of the
- * source's number, or none (LAYOUT_FREE: what it says does not matter to the source), and `offset` is added to it
- * (no bit of it may be one that a column sets). `source_bits`: of the source's number. */
+/* A value (not lazy) whose element e is element map(e) of `value`, map being linear in bits: bit b of e is bit
+ * columns[b] of the source's number, or none (LAYOUT_FREE: what it says does not matter to the source), and `offset` is
+ * added to it (no bit of it may be one that a column sets). `source_bits`: of the source's number. */
 lowered *layout_gather(lower *l, const lowered *value, tile_scalar scalar, uint32_t source_bits, const uint8_t *columns,
                        uint32_t offset, const tile_layout *to);
 /* The value, as the threads that own its elements have it, in all threads that have copies. */
@@ -149,7 +161,8 @@ bool lower_matrix_layout(lower *l, const tile_op *op, tile_layout *layout);
 
 /* The operations of a block up to its terminator, which the caller looks at. */
 void lower_block(lower *l, tile_block *block);
-/* The same in two parts, for a body that is lowered more than once: constants, once; the other operations, each time. */
+/* The same in two parts, for a body that is lowered more than once: constants, once; the other operations, each
+ * time. */
 void lower_block_constants(lower *l, tile_block *block);
 void lower_block_again(lower *l, tile_block *block);
 

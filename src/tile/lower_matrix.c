@@ -19,7 +19,7 @@ typedef struct shape {
 } shape;
 
 typedef struct plan {
-  uint32_t unit;             /* logarithm of the elements in 32 bits */
+  uint32_t unit;                    /* logarithm of the elements in 32 bits */
   uint32_t row_warps, column_warps; /* logarithms */
   tile_layout left, right, sum;
 } plan;
@@ -38,9 +38,12 @@ static bool shape_of(const tile_op *op, shape *s) {
   if (a->shape[r] != c->shape[r] || b->shape[r + 1] != c->shape[r + 1] || a->shape[r + 1] != b->shape[r] ||
       (r && (a->shape[0] != b->shape[0] || a->shape[0] != c->shape[0])))
     return false;
-  *s = (shape){.batch = r ? log2_of((uint64_t)a->shape[0]) : 0, .m = log2_of((uint64_t)a->shape[r]),
-               .n = log2_of((uint64_t)b->shape[r + 1]), .k = log2_of((uint64_t)a->shape[r + 1]),
-               .scalar = a->scalar, .sum = c->scalar};
+  *s = (shape){.batch = r ? log2_of((uint64_t)a->shape[0]) : 0,
+               .m = log2_of((uint64_t)a->shape[r]),
+               .n = log2_of((uint64_t)b->shape[r + 1]),
+               .k = log2_of((uint64_t)a->shape[r + 1]),
+               .scalar = a->scalar,
+               .sum = c->scalar};
   if (op->opcode == TILE_OP_MMAF_SCALED) s->scalar = TILE_TF32; /* exact in tf32 after scaling: see scaled() */
   return true;
 }
@@ -51,13 +54,13 @@ static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static bool plan_of(const lower *l, const tile_op *op, const shape *s, plan *p) {
   bool known = false;
   switch (s->scalar) {
-    case TILE_F16: known = s->sum == TILE_F32 || s->sum == TILE_F16; break;
-    case TILE_BF16:
-    case TILE_TF32:
-    case TILE_E4M3:
-    case TILE_E5M2: known = s->sum == TILE_F32; break;
-    case TILE_I8: known = s->sum == TILE_I32 && op->opcode == TILE_OP_MMAI; break;
-    default: break;
+  case TILE_F16: known = s->sum == TILE_F32 || s->sum == TILE_F16; break;
+  case TILE_BF16:
+  case TILE_TF32:
+  case TILE_E4M3:
+  case TILE_E5M2: known = s->sum == TILE_F32; break;
+  case TILE_I8: known = s->sum == TILE_I32 && op->opcode == TILE_OP_MMAI; break;
+  default: break;
   }
   if (!known) return false;
   *p = (plan){.unit = log2_of(32 / tile_scalar_bits(s->scalar))};
@@ -135,12 +138,12 @@ static uint32_t *pack(lower *l, const lowered *value, uint32_t unit) {
 
 static const char *factor_name(const tile_op *op, const shape *s, bool left) {
   switch (s->scalar) {
-    case TILE_F16: return "f16";
-    case TILE_BF16: return "bf16";
-    case TILE_TF32: return "tf32";
-    case TILE_E4M3: return "e4m3";
-    case TILE_E5M2: return "e5m2";
-    default: return (left ? op->lhs_signed : op->rhs_signed) ? "s8" : "u8";
+  case TILE_F16: return "f16";
+  case TILE_BF16: return "bf16";
+  case TILE_TF32: return "tf32";
+  case TILE_E4M3: return "e4m3";
+  case TILE_E5M2: return "e5m2";
+  default: return (left ? op->lhs_signed : op->rhs_signed) ? "s8" : "u8";
   }
 }
 
@@ -167,12 +170,13 @@ static void by_mma(lower *l, tile_op *op, const shape *s, const plan *p, const l
     for (uint32_t j = 0; j < 1u << columns; j++)
       for (uint32_t k = 0; k < 1u << steps && !l->status; k++) {
         uint32_t batch = i >> rows;
-        const uint32_t *x = a + (((size_t)i << steps | k) << 2), *y = b + (((((size_t)batch << columns) | j) << steps | k) << 1);
+        const uint32_t *x = a + (((size_t)i << steps | k) << 2),
+                       *y = b + (((((size_t)batch << columns) | j) << steps | k) << 1);
         size_t at = ((size_t)i << columns | j) << (halves ? 1 : 2);
         const uint32_t *from = (k ? d : c) + at, *to = d + at;
         if (halves)
-          lower_emit(l, "%s {%%r%u, %%r%u}, {%%r%u, %%r%u, %%r%u, %%r%u}, {%%r%u, %%r%u}, {%%r%u, %%r%u};", name,
-                     to[0], to[1], x[0], x[1], x[2], x[3], y[0], y[1], from[0], from[1]);
+          lower_emit(l, "%s {%%r%u, %%r%u}, {%%r%u, %%r%u, %%r%u, %%r%u}, {%%r%u, %%r%u}, {%%r%u, %%r%u};", name, to[0],
+                     to[1], x[0], x[1], x[2], x[3], y[0], y[1], from[0], from[1]);
         else
           lower_emit(l,
                      "%s {%%r%u, %%r%u, %%r%u, %%r%u}, {%%r%u, %%r%u, %%r%u, %%r%u}, {%%r%u, %%r%u}, "
@@ -189,11 +193,11 @@ static void by_mma(lower *l, tile_op *op, const shape *s, const plan *p, const l
 typedef struct product {
   const tile_op *op;
   const shape *s;
-  tile_layout layout;     /* of the result */
-  register_class class;   /* of the sums while they are made */
+  tile_layout layout;   /* of the result */
+  register_class class; /* of the sums while they are made */
   uint32_t *sums;
-  uint32_t bytes;         /* of a factor */
-  uint32_t k_bits;        /* of a part: the matrices go in parts along k */
+  uint32_t bytes;  /* of a factor */
+  uint32_t k_bits; /* of a part: the matrices go in parts along k */
 } product;
 
 /* A factor in shared memory as the sums' type; `address` is of element k = 0 of this thread, `at` the register's part
@@ -201,27 +205,28 @@ typedef struct product {
 static uint32_t load_factor(lower *l, const product *x, uint32_t address, uint32_t at, bool is_signed) {
   uint32_t value = lower_register(l, x->class);
   switch (x->s->scalar) {
-    case TILE_F64: lower_emit(l, "ld.shared.b64 %%d%u, [%%r%u+%u];", value, address, at); break;
-    case TILE_F32:
-    case TILE_TF32: lower_emit(l, "ld.shared.b32 %%r%u, [%%r%u+%u];", value, address, at); break;
-    case TILE_F16:
-    case TILE_BF16: {
-      uint32_t half = lower_register(l, CLASS_HALF);
-      lower_emit(l, "ld.shared.b16 %%h%u, [%%r%u+%u];", half, address, at);
-      if (x->s->scalar == TILE_F16) lower_emit(l, "cvt.f32.f16 %%r%u, %%h%u;", value, half);
-      else lower_emit(l, "mov.b32 %%r%u, {0, %%h%u};", value, half);
-      break;
-    }
-    case TILE_E4M3:
-    case TILE_E5M2: {
-      uint32_t pair = lower_register(l, CLASS_WORD), byte = lower_register(l, CLASS_HALF), low = lower_register(l, CLASS_HALF);
-      lower_emit(l, "ld.shared.u8 %%h%u, [%%r%u+%u];", byte, address, at);
-      lower_emit(l, "cvt.rn.f16x2.%sx2 %%r%u, %%h%u;", x->s->scalar == TILE_E4M3 ? "e4m3" : "e5m2", pair, byte);
-      lower_emit(l, "cvt.u16.u32 %%h%u, %%r%u;", low, pair);
-      lower_emit(l, "cvt.f32.f16 %%r%u, %%h%u;", value, low);
-      break;
-    }
-    default: lower_emit(l, "ld.shared.%s8 %%r%u, [%%r%u+%u];", is_signed ? "s" : "u", value, address, at); break;
+  case TILE_F64: lower_emit(l, "ld.shared.b64 %%d%u, [%%r%u+%u];", value, address, at); break;
+  case TILE_F32:
+  case TILE_TF32: lower_emit(l, "ld.shared.b32 %%r%u, [%%r%u+%u];", value, address, at); break;
+  case TILE_F16:
+  case TILE_BF16: {
+    uint32_t half = lower_register(l, CLASS_HALF);
+    lower_emit(l, "ld.shared.b16 %%h%u, [%%r%u+%u];", half, address, at);
+    if (x->s->scalar == TILE_F16) lower_emit(l, "cvt.f32.f16 %%r%u, %%h%u;", value, half);
+    else lower_emit(l, "mov.b32 %%r%u, {0, %%h%u};", value, half);
+    break;
+  }
+  case TILE_E4M3:
+  case TILE_E5M2: {
+    uint32_t pair = lower_register(l, CLASS_WORD), byte = lower_register(l, CLASS_HALF),
+             low = lower_register(l, CLASS_HALF);
+    lower_emit(l, "ld.shared.u8 %%h%u, [%%r%u+%u];", byte, address, at);
+    lower_emit(l, "cvt.rn.f16x2.%sx2 %%r%u, %%h%u;", x->s->scalar == TILE_E4M3 ? "e4m3" : "e5m2", pair, byte);
+    lower_emit(l, "cvt.u16.u32 %%h%u, %%r%u;", low, pair);
+    lower_emit(l, "cvt.f32.f16 %%r%u, %%h%u;", value, low);
+    break;
+  }
+  default: lower_emit(l, "ld.shared.%s8 %%r%u, [%%r%u+%u];", is_signed ? "s" : "u", value, address, at); break;
   }
   return value;
 }
@@ -252,12 +257,15 @@ static void multiply_part(lower *l, const product *x, uint32_t right_at) {
   lower_emit(l, "mov.u32 %%r%u, 0;", counter);
   if (!l->status) ff_text_add(l->text, "L%u:\n", label);
   uint32_t count = 1u << x->layout.registers, mask_m = (1u << s->m) - 1, mask_n = (1u << s->n) - 1;
-  uint32_t *left_at = ff_arena_alloc(l->arena, count * sizeof(uint32_t)), *right_of = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
-  uint32_t *left_key = ff_arena_alloc(l->arena, count * sizeof(uint32_t)), *right_key = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
+  uint32_t *left_at = ff_arena_alloc(l->arena, count * sizeof(uint32_t)),
+           *right_of = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
+  uint32_t *left_key = ff_arena_alloc(l->arena, count * sizeof(uint32_t)),
+           *right_key = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
   uint32_t lefts = 0, rights = 0;
   for (uint32_t r = 0; r < count && !l->status; r++) {
     uint32_t element = layout_static(&x->layout, r), batch = element >> (s->n + s->m);
-    uint32_t a = (element >> s->n & mask_m) * row + batch * left_batch, b = (element & mask_n) * x->bytes + batch * right_batch;
+    uint32_t a = (element >> s->n & mask_m) * row + batch * left_batch,
+             b = (element & mask_n) * x->bytes + batch * right_batch;
     uint32_t i = 0, j = 0;
     while (i < lefts && left_key[i] != a) i++;
     if (i == lefts) left_key[lefts] = a, left_at[lefts++] = load_factor(l, x, left, a, x->op->lhs_signed);
@@ -291,8 +299,12 @@ static const lowered *take_part(lower *l, const lowered *value, uint32_t all, co
 
 static void by_multiplying(lower *l, tile_op *op, const shape *s, const lowered *const factors[2]) {
   uint32_t bits = tile_scalar_bits(s->scalar);
-  product x = {.op = op, .s = s, .layout = layout_default(l, op->results[0].type), .k_bits = s->k,
-               .class = s->sum == TILE_F64 ? CLASS_DOUBLE : CLASS_WORD, .bytes = bits / 8};
+  product x = {.op = op,
+               .s = s,
+               .layout = layout_default(l, op->results[0].type),
+               .k_bits = s->k,
+               .class = s->sum == TILE_F64 ? CLASS_DOUBLE : CLASS_WORD,
+               .bytes = bits / 8};
   bool whole = s->scalar == TILE_I8 && s->sum == TILE_I32, real = s->scalar >= TILE_F16 && s->scalar <= TILE_F64;
   if (s->scalar == TILE_E4M3 || s->scalar == TILE_E5M2) {
     real = true;

@@ -26,22 +26,22 @@ typedef struct access {
   const lowered_tensor *tensor;
   tile_layout layout;
   tile_scalar scalar;
-  uint32_t bytes;                      /* of an element */
-  uint32_t registers;                  /* 1 << layout.registers */
-  uint32_t base;                       /* 'd': the address of register 0's element, but for a sparse dimension */
+  uint32_t bytes;     /* of an element */
+  uint32_t registers; /* 1 << layout.registers */
+  uint32_t base;      /* 'd': the address of register 0's element, but for a sparse dimension */
   uint32_t first[TILE_RANK_MAX], bits[TILE_RANK_MAX]; /* of the element's number, per dimension of the tile */
-  uint32_t in_tensor[TILE_RANK_MAX];   /* the tensor's dimension */
-  uint32_t mask[TILE_RANK_MAX];        /* register bits that lie in the dimension */
-  uint32_t coordinate[TILE_RANK_MAX];  /* 'd': origin and thread's part */
-  bool known_inside[TILE_RANK_MAX];    /* no comparison */
-  bool whole[TILE_RANK_MAX];           /* one comparison for all registers */
-  const lowered *sparse;               /* indices of a gather view's sparse dimension, in `layout` */
-  uint32_t *inside[TILE_RANK_MAX];     /* predicates by register & mask */
-  uint32_t *offset;                    /* 'd' by register & dynamic: added to base */
-  uint32_t *all_inside;                /* predicates by register & checked */
+  uint32_t in_tensor[TILE_RANK_MAX];                  /* the tensor's dimension */
+  uint32_t mask[TILE_RANK_MAX];                       /* register bits that lie in the dimension */
+  uint32_t coordinate[TILE_RANK_MAX];                 /* 'd': origin and thread's part */
+  bool known_inside[TILE_RANK_MAX];                   /* no comparison */
+  bool whole[TILE_RANK_MAX];                          /* one comparison for all registers */
+  const lowered *sparse;                              /* indices of a gather view's sparse dimension, in `layout` */
+  uint32_t *inside[TILE_RANK_MAX];                    /* predicates by register & mask */
+  uint32_t *offset;                                   /* 'd' by register & dynamic: added to base */
+  uint32_t *all_inside;                               /* predicates by register & checked */
   uint32_t dynamic, checked;
   bool any_check;
-  uint32_t vector;                     /* elements that go in one instruction */
+  uint32_t vector; /* elements that go in one instruction */
 } access;
 
 static uint32_t log2_of(uint64_t power) { return (uint32_t)__builtin_ctzll(power); }
@@ -173,10 +173,10 @@ static void lower_shape_query(lower *l, tile_op *op) {
     bool mapped = view->kind == TILE_KIND_PARTITION_VIEW || view->kind == TILE_KIND_STRIDED_VIEW;
     uint32_t d = mapped ? (uint32_t)view->dim_map[k] : k;
     uint32_t size = shape_register(l, tensor_type, value->tensor, d);
-    int64_t step = view->kind == TILE_KIND_TENSOR_VIEW                               ? 1
-                   : view->kind == TILE_KIND_STRIDED_VIEW                            ? view->traversal[k]
-                   : view->kind == TILE_KIND_GATHER_VIEW && view->sparse_dim == k    ? 1
-                                                                                     : view->shape[k];
+    int64_t step = view->kind == TILE_KIND_TENSOR_VIEW                            ? 1
+                   : view->kind == TILE_KIND_STRIDED_VIEW                         ? view->traversal[k]
+                   : view->kind == TILE_KIND_GATHER_VIEW && view->sparse_dim == k ? 1
+                                                                                  : view->shape[k];
     if (step > 1) {
       uint32_t tiles = lower_register(l, CLASS_DOUBLE);
       lower_emit(l, "add.u64 %%d%u, %%d%u, %lld;", tiles, size, (long long)step - 1);
@@ -219,7 +219,8 @@ static uint32_t vector_of(const access *a) {
   for (uint32_t k = 0; k < a->view->rank; k++)
     if (a->tensor_type->strides[a->in_tensor[k]] == 1 && a->mask[k] & 1) fast = k;
   if (fast == TILE_RANK_MAX || a->scalar == TILE_I1 || (a->sparse && a->view->sparse_dim == fast)) return 1;
-  while (n < 4 && n * a->bytes < 16 && log2_of(n) < a->bits[fast] && a->layout.of[a->first[fast] + log2_of(n)] == log2_of(n))
+  while (n < 4 && n * a->bytes < 16 && log2_of(n) < a->bits[fast] &&
+         a->layout.of[a->first[fast] + log2_of(n)] == log2_of(n))
     n *= 2;
   uint64_t aligned = a->tensor->base_divisor;
   for (uint32_t d = 0; d < a->tensor_type->rank; d++)
@@ -227,8 +228,8 @@ static uint32_t vector_of(const access *a) {
       aligned = a->tensor->stride_divisor[d] * a->bytes;
   uint64_t step = power_of(step_of(a, fast)) * a->bytes;
   if (step < aligned) aligned = step;
-  while (n > 1 && (aligned % (n * a->bytes) ||
-                   (!a->known_inside[fast] && a->tensor->shape_divisor[a->in_tensor[fast]] % n)))
+  while (n > 1 &&
+         (aligned % (n * a->bytes) || (!a->known_inside[fast] && a->tensor->shape_divisor[a->in_tensor[fast]] % n)))
     n /= 2;
   return n;
 }
@@ -424,10 +425,10 @@ static const char *registers_text(char *text, size_t size, char letter, const ui
 
 static const char *memory_type(tile_scalar scalar) {
   switch (scalar_bytes(scalar)) {
-    case 1: return "u8";
-    case 2: return lower_class(scalar) == CLASS_WORD ? "u16" : "b16";
-    case 4: return "b32";
-    default: return "b64";
+  case 1: return "u8";
+  case 2: return lower_class(scalar) == CLASS_WORD ? "u16" : "b16";
+  case 4: return "b32";
+  default: return "b64";
   }
 }
 
@@ -447,8 +448,11 @@ static void emit_load(lower *l, const char *order, tile_scalar scalar, const uin
     lower_emit(l, "%ssetp.ne.u32 %%p%u, %%r%u, 0;", guard, to[0], byte);
     return;
   }
-  lower_emit(l, "%sld%s.global%s.%s %s, %s;", guard, order, n == 4 ? ".v4" : n == 2 ? ".v2" : "", memory_type(scalar),
-             registers_text(text, sizeof text, lower_letter(lower_class(scalar)), to, n), address);
+  lower_emit(l, "%sld%s.global%s.%s %s, %s;", guard, order,
+             n == 4   ? ".v4"
+             : n == 2 ? ".v2"
+                      : "",
+             memory_type(scalar), registers_text(text, sizeof text, lower_letter(lower_class(scalar)), to, n), address);
 }
 
 static void emit_store(lower *l, const char *order, tile_scalar scalar, const uint32_t *from, uint32_t n,
@@ -463,8 +467,11 @@ static void emit_store(lower *l, const char *order, tile_scalar scalar, const ui
     from = &byte;
     letter = 'r';
   }
-  lower_emit(l, "%sst%s.global%s.%s %s, %s;", guard, order, n == 4 ? ".v4" : n == 2 ? ".v2" : "", memory_type(scalar),
-             address, registers_text(text, sizeof text, letter, from, n));
+  lower_emit(l, "%sst%s.global%s.%s %s, %s;", guard, order,
+             n == 4   ? ".v4"
+             : n == 2 ? ".v2"
+                      : "",
+             memory_type(scalar), address, registers_text(text, sizeof text, letter, from, n));
 }
 
 /* The bits of what a view pads with. */
@@ -483,18 +490,17 @@ static uint64_t padding_bits(tile_scalar scalar, tile_padding padding) {
   };
   if (scalar >= sizeof of / sizeof *of) return 0;
   switch (padding) {
-    case TILE_PAD_NEGATIVE_ZERO: return of[scalar].sign;
-    case TILE_PAD_NAN: return of[scalar].nan;
-    case TILE_PAD_INFINITY: return of[scalar].infinity;
-    case TILE_PAD_NEGATIVE_INFINITY: return of[scalar].sign | of[scalar].infinity;
-    default: return 0;
+  case TILE_PAD_NEGATIVE_ZERO: return of[scalar].sign;
+  case TILE_PAD_NAN: return of[scalar].nan;
+  case TILE_PAD_INFINITY: return of[scalar].infinity;
+  case TILE_PAD_NEGATIVE_INFINITY: return of[scalar].sign | of[scalar].infinity;
+  default: return 0;
   }
 }
 
 static void emit_constant(lower *l, register_class class, uint32_t to, uint64_t bits) {
   if (class == CLASS_PREDICATE) lower_emit(l, "setp.ne.u32 %%p%u, %llu, 0;", to, (unsigned long long)(bits & 1));
-  else
-    lower_emit(l, "mov.%s %%%c%u, 0x%llx;", lower_untyped(class), lower_letter(class), to, (unsigned long long)bits);
+  else lower_emit(l, "mov.%s %%%c%u, 0x%llx;", lower_untyped(class), lower_letter(class), to, (unsigned long long)bits);
 }
 
 static uint32_t both(lower *l, uint32_t a, uint32_t b) { /* predicates, NO_REGISTER: true */
@@ -598,32 +604,32 @@ static const char *rmw_text(lower *l, const tile_op *op, tile_scalar scalar, cha
   uint32_t bits = tile_scalar_bits(scalar);
   bool whole = scalar == TILE_I32 || scalar == TILE_I64;
   switch ((tile_rmw)op->rmw) {
-    case TILE_RMW_ADDF:
-      if (scalar == TILE_F16) snprintf(text, size, "add.noftz.f16");
-      else if (scalar == TILE_BF16) snprintf(text, size, "add.noftz.bf16");
-      else if (scalar == TILE_F32 || scalar == TILE_F64) snprintf(text, size, "add.f%u", bits);
-      else return NULL;
-      if (scalar == TILE_BF16 && l->architecture < 90) l->architecture = 90;
-      return text;
-    case TILE_RMW_XCHG:
-      if (bits < 32) return NULL;
-      snprintf(text, size, "exch.b%u", bits);
-      return text;
-    case TILE_RMW_AND:
-    case TILE_RMW_OR:
-    case TILE_RMW_XOR:
-      if (!whole) return NULL;
-      snprintf(text, size, "%s.b%u", names[op->rmw], bits);
-      return text;
-    case TILE_RMW_MAX:
-    case TILE_RMW_MIN:
-      if (!whole) return NULL;
-      snprintf(text, size, "%s.s%u", names[op->rmw], bits);
-      return text;
-    default:
-      if (!whole) return NULL;
-      snprintf(text, size, "%s.u%u", names[op->rmw], bits);
-      return text;
+  case TILE_RMW_ADDF:
+    if (scalar == TILE_F16) snprintf(text, size, "add.noftz.f16");
+    else if (scalar == TILE_BF16) snprintf(text, size, "add.noftz.bf16");
+    else if (scalar == TILE_F32 || scalar == TILE_F64) snprintf(text, size, "add.f%u", bits);
+    else return NULL;
+    if (scalar == TILE_BF16 && l->architecture < 90) l->architecture = 90;
+    return text;
+  case TILE_RMW_XCHG:
+    if (bits < 32) return NULL;
+    snprintf(text, size, "exch.b%u", bits);
+    return text;
+  case TILE_RMW_AND:
+  case TILE_RMW_OR:
+  case TILE_RMW_XOR:
+    if (!whole) return NULL;
+    snprintf(text, size, "%s.b%u", names[op->rmw], bits);
+    return text;
+  case TILE_RMW_MAX:
+  case TILE_RMW_MIN:
+    if (!whole) return NULL;
+    snprintf(text, size, "%s.s%u", names[op->rmw], bits);
+    return text;
+  default:
+    if (!whole) return NULL;
+    snprintf(text, size, "%s.u%u", names[op->rmw], bits);
+    return text;
   }
 }
 
@@ -729,7 +735,8 @@ static void lower_load_pointers(lower *l, tile_op *op) {
   if (l->status) return;
   if (type->kind != TILE_KIND_TILE || log2_of(tile_elements(type)) != layout.bits ||
       tile_scalar_bits(type->scalar) == 4) {
-    lower_fail(l, op, type->kind == TILE_KIND_TILE ? FF_UNSUPPORTED : FF_PARSE, "its result has another shape, or elements of 4 bits");
+    lower_fail(l, op, type->kind == TILE_KIND_TILE ? FF_UNSUPPORTED : FF_PARSE,
+               "its result has another shape, or elements of 4 bits");
     return;
   }
   lowered *result = lower_result(l, &op->results[0], &layout);
@@ -791,34 +798,36 @@ static void lower_get_global(lower *l, tile_op *op) {
 
 bool lower_memory_op(lower *l, tile_op *op) {
   switch (op->opcode) {
-    case TILE_OP_MAKE_TENSOR_VIEW: lower_make_tensor_view(l, op); return true;
-    case TILE_OP_MAKE_PARTITION_VIEW:
-    case TILE_OP_MAKE_STRIDED_VIEW:
-    case TILE_OP_MAKE_GATHER_SCATTER_VIEW: lower_make_view(l, op); return true;
-    case TILE_OP_GET_TENSOR_SHAPE:
-    case TILE_OP_GET_INDEX_SPACE_SHAPE: lower_shape_query(l, op); return true;
-    case TILE_OP_LOAD_VIEW_TKO: lower_load_view(l, op); return true;
-    case TILE_OP_STORE_VIEW_TKO: store_through_view(l, op, op->operands[1], op->operands[0], store_one, true); return true;
-    case TILE_OP_ATOMIC_RED_VIEW_TKO:
-      store_through_view(l, op, op->operands[0], op->operands[op->index_first + op->index_count], reduce_one, false);
-      return true;
-    case TILE_OP_LOAD_PTR_TKO: lower_load_pointers(l, op); return true;
-    case TILE_OP_STORE_PTR_TKO: lower_store_pointers(l, op); return true;
-    case TILE_OP_ATOMIC_RMW_TKO:
-    case TILE_OP_ATOMIC_CAS_TKO: lower_atomic(l, op); return true;
-    case TILE_OP_GET_GLOBAL: lower_get_global(l, op); return true;
-    case TILE_OP_MAKE_TOKEN:
-    case TILE_OP_JOIN_TOKENS: return true; /* order_before looks at what was done, not at which token */
-    case TILE_OP_MEMORY_FENCE_ALIAS_TKO: lower_barrier(l); return true;
-    case TILE_OP_GDC_LAUNCH_DEPENDENTS_TKO:
-    case TILE_OP_GDC_WAIT_TKO:
-      if (l->architecture < 90) l->architecture = 90;
-      if (op->opcode == TILE_OP_GDC_WAIT_TKO) lower_emit(l, "griddepcontrol.wait;");
-      else {
-        lower_barrier(l); /* what all threads wrote */
-        lower_emit(l, "griddepcontrol.launch_dependents;");
-      }
-      return true;
-    default: return false;
+  case TILE_OP_MAKE_TENSOR_VIEW: lower_make_tensor_view(l, op); return true;
+  case TILE_OP_MAKE_PARTITION_VIEW:
+  case TILE_OP_MAKE_STRIDED_VIEW:
+  case TILE_OP_MAKE_GATHER_SCATTER_VIEW: lower_make_view(l, op); return true;
+  case TILE_OP_GET_TENSOR_SHAPE:
+  case TILE_OP_GET_INDEX_SPACE_SHAPE: lower_shape_query(l, op); return true;
+  case TILE_OP_LOAD_VIEW_TKO: lower_load_view(l, op); return true;
+  case TILE_OP_STORE_VIEW_TKO:
+    store_through_view(l, op, op->operands[1], op->operands[0], store_one, true);
+    return true;
+  case TILE_OP_ATOMIC_RED_VIEW_TKO:
+    store_through_view(l, op, op->operands[0], op->operands[op->index_first + op->index_count], reduce_one, false);
+    return true;
+  case TILE_OP_LOAD_PTR_TKO: lower_load_pointers(l, op); return true;
+  case TILE_OP_STORE_PTR_TKO: lower_store_pointers(l, op); return true;
+  case TILE_OP_ATOMIC_RMW_TKO:
+  case TILE_OP_ATOMIC_CAS_TKO: lower_atomic(l, op); return true;
+  case TILE_OP_GET_GLOBAL: lower_get_global(l, op); return true;
+  case TILE_OP_MAKE_TOKEN:
+  case TILE_OP_JOIN_TOKENS: return true; /* order_before looks at what was done, not at which token */
+  case TILE_OP_MEMORY_FENCE_ALIAS_TKO: lower_barrier(l); return true;
+  case TILE_OP_GDC_LAUNCH_DEPENDENTS_TKO:
+  case TILE_OP_GDC_WAIT_TKO:
+    if (l->architecture < 90) l->architecture = 90;
+    if (op->opcode == TILE_OP_GDC_WAIT_TKO) lower_emit(l, "griddepcontrol.wait;");
+    else {
+      lower_barrier(l); /* what all threads wrote */
+      lower_emit(l, "griddepcontrol.launch_dependents;");
+    }
+    return true;
+  default: return false;
   }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print_tko and assert. One thread prints. Scalars are printed as printf would; a tile as its elements in brackets, separated by
- * commas, with brackets around each row if it has several dimensions.
+/* print_tko and assert. One thread prints. Scalars are printed as printf would; a tile as its elements in brackets,
+ * separated by commas, with brackets around each row if it has several dimensions.
  *
  * The format is cut into pieces with one value each, as a tile needs many; a piece is a call of vprintf with a variable
  * of its own for the text and one buffer for the value. */

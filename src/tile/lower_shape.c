@@ -340,8 +340,8 @@ static void lower_insert(lower *l, tile_op *op) {
     uint32_t bits, part_bits, first = dimension_bits(whole, k, &bits), source = dimension_bits(part, k, &part_bits);
     for (uint32_t b = 0; b < part_bits; b++) columns[first + b] = (uint8_t)(source + b);
   }
-  const lowered *source = layout_gather(l, lower_value(l, op->operands[0]), part->scalar,
-                                        log2_of(tile_elements(part)), columns, 0, layout);
+  const lowered *source =
+      layout_gather(l, lower_value(l, op->operands[0]), part->scalar, log2_of(tile_elements(part)), columns, 0, layout);
   uint32_t *registers = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout->registers);
   for (uint32_t r = 0; r < 1u << layout->registers; r++) {
     uint32_t here = 0;
@@ -409,8 +409,8 @@ static void lower_pack(lower *l, tile_op *op) {
   if (from_size >= to_size) { /* the low bits of an element's number say which field */
     uint32_t k = log2_of(from_size / to_size), part;
     for (uint32_t b = k; b < layout.bits; b++) columns[b] = (uint8_t)(b - k);
-    const lowered *source = layout_gather(l, lower_value(l, op->operands[0]), from->scalar, source_bits, columns, 0,
-                                          &layout);
+    const lowered *source =
+        layout_gather(l, lower_value(l, op->operands[0]), from->scalar, source_bits, columns, 0, &layout);
     bool threads = k && layout_thread_part(l, &layout, 0, k, &part);
     uint32_t by_thread = 0;
     if (threads) {
@@ -427,7 +427,7 @@ static void lower_pack(lower *l, tile_op *op) {
                    source->class == CLASS_HALF ? moved : value, by_thread);
         lower_emit(l, "mov.b32 %%r%u, %%r%u;", result->registers[r],
                    take_bits(l, wide ? CLASS_DOUBLE : CLASS_WORD, moved, at, to_size));
-      } else if (result->class == source->class)
+      } else if (from_size == to_size && result->class == source->class)
         lower_emit(l, "mov.%s %%%c%u, %%%c%u;", lower_untyped(result->class), lower_letter(result->class),
                    result->registers[r], lower_letter(result->class), value);
       else if (result->class == CLASS_WORD)
@@ -470,9 +470,9 @@ typedef struct folding {
   uint32_t count; /* operands */
   tile_scalar scalar[OPERANDS_MAX];
   register_class class[OPERANDS_MAX];
-  tile_layout layout;                /* of all */
+  tile_layout layout; /* of all */
   uint32_t *registers[OPERANDS_MAX];
-  bool commutes;                     /* which of two elements comes first does not matter */
+  bool commutes; /* which of two elements comes first does not matter */
 } folding;
 
 static void set_scalar(lower *l, tile_value *argument, register_class class, uint32_t value) {
@@ -500,18 +500,18 @@ static void combine(lower *l, const folding *f, const uint32_t *current, const u
 static bool is_commutative(const tile_block *body) {
   if (body->op_count != 2) return false;
   switch (body->ops[0]->opcode) {
-    case TILE_OP_ADDF:
-    case TILE_OP_ADDI:
-    case TILE_OP_MULF:
-    case TILE_OP_MULI:
-    case TILE_OP_MAXF:
-    case TILE_OP_MAXI:
-    case TILE_OP_MINF:
-    case TILE_OP_MINI:
-    case TILE_OP_ANDI:
-    case TILE_OP_ORI:
-    case TILE_OP_XORI: return true;
-    default: return false;
+  case TILE_OP_ADDF:
+  case TILE_OP_ADDI:
+  case TILE_OP_MULF:
+  case TILE_OP_MULI:
+  case TILE_OP_MAXF:
+  case TILE_OP_MAXI:
+  case TILE_OP_MINF:
+  case TILE_OP_MINI:
+  case TILE_OP_ANDI:
+  case TILE_OP_ORI:
+  case TILE_OP_XORI: return true;
+  default: return false;
   }
 }
 
@@ -657,7 +657,8 @@ static void lower_reduce(lower *l, tile_op *op) {
     /* the highest bit that a register's number has; else the highest of a lane's number, else any */
     uint32_t chosen = first + bits - 1;
     for (uint32_t b = first; b < first + bits; b++) {
-      bool better = !(f.layout.of[b] & LAYOUT_THREAD) || (f.layout.of[b] < LAYOUT_THREAD + 5 && f.layout.of[chosen] >= LAYOUT_THREAD + 5);
+      bool better = !(f.layout.of[b] & LAYOUT_THREAD) ||
+                    (f.layout.of[b] < LAYOUT_THREAD + 5 && f.layout.of[chosen] >= LAYOUT_THREAD + 5);
       if (better) chosen = b;
     }
     if (f.layout.of[chosen] & LAYOUT_THREAD) fold_threads(l, &f, chosen);
@@ -707,8 +708,8 @@ static void lower_scan(lower *l, tile_op *op) {
         next[i][r] = result[i];
         if (!takes || !by_thread) continue;
         next[i][r] = lower_register(l, f.class[i]);
-        emit_select(l, f.class[i], next[i][r], op->reverse ? current[i] : result[i], op->reverse ? result[i] : current[i],
-                    upper);
+        emit_select(l, f.class[i], next[i][r], op -> reverse ? current[i] : result[i],
+                    op -> reverse ? result[i] : current[i], upper);
       }
     }
     for (uint32_t i = 0; i < f.count; i++) f.registers[i] = next[i];
@@ -724,18 +725,18 @@ static void lower_scan(lower *l, tile_op *op) {
 
 bool lower_shape_op(lower *l, tile_op *op) {
   switch (op->opcode) {
-    case TILE_OP_CONSTANT: lower_constant(l, op); return true;
-    case TILE_OP_IOTA: lower_iota(l, op); return true;
-    case TILE_OP_RESHAPE: lower_reshape(l, op); return true;
-    case TILE_OP_BROADCAST: lower_broadcast(l, op); return true;
-    case TILE_OP_PERMUTE: lower_permute(l, op); return true;
-    case TILE_OP_CAT: lower_cat(l, op); return true;
-    case TILE_OP_EXTRACT: lower_extract(l, op); return true;
-    case TILE_OP_INSERT: lower_insert(l, op); return true;
-    case TILE_OP_PACK:
-    case TILE_OP_UNPACK: lower_pack(l, op); return true;
-    case TILE_OP_REDUCE: lower_reduce(l, op); return true;
-    case TILE_OP_SCAN: lower_scan(l, op); return true;
-    default: return false;
+  case TILE_OP_CONSTANT: lower_constant(l, op); return true;
+  case TILE_OP_IOTA: lower_iota(l, op); return true;
+  case TILE_OP_RESHAPE: lower_reshape(l, op); return true;
+  case TILE_OP_BROADCAST: lower_broadcast(l, op); return true;
+  case TILE_OP_PERMUTE: lower_permute(l, op); return true;
+  case TILE_OP_CAT: lower_cat(l, op); return true;
+  case TILE_OP_EXTRACT: lower_extract(l, op); return true;
+  case TILE_OP_INSERT: lower_insert(l, op); return true;
+  case TILE_OP_PACK:
+  case TILE_OP_UNPACK: lower_pack(l, op); return true;
+  case TILE_OP_REDUCE: lower_reduce(l, op); return true;
+  case TILE_OP_SCAN: lower_scan(l, op); return true;
+  default: return false;
   }
 }

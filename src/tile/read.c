@@ -391,7 +391,7 @@ static void read_sections(tile_reader *r, tile_span sections[SECTION_COUNT]) {
   r->type_items = ff_arena_alloc(r->arena, (size_t)r->types.count * sizeof *r->type_items);
   r->part = "constants";
   open_constants(r, sections[SECTION_CONSTANTS]);
-  if (reader_ok(r)) lines_open(r, sections[SECTION_LINES]);
+  if (reader_ok(r)) read_lines_open(r, sections[SECTION_LINES]);
   if (reader_ok(r) && sections[SECTION_GLOBALS].end) read_globals(r, sections[SECTION_GLOBALS], &names);
   if (reader_ok(r)) read_functions(r, sections[SECTION_FUNCTIONS], &names);
   ff_map_free(&names);

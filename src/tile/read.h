@@ -95,11 +95,11 @@ void reader_skip_attribute(tile_reader *r, tile_span *span);
 /* The operations of a function up to the span's end. `place`: of the function among the lines. */
 void reader_body(tile_reader *r, tile_span span, tile_function *function, uint64_t place);
 
-void check_op(tile_reader *r, const tile_op *op); /* after its operands, attributes and regions were read */
+void read_check_op(tile_reader *r, const tile_op *op); /* after its operands, attributes and regions were read */
 
-void lines_open(tile_reader *r, tile_span section);
+void read_lines_open(tile_reader *r, tile_span section);
 /* The line of the n-th operation (0: the function itself) of a function. 0, NULL: not known. */
-uint32_t lines_find(tile_reader *r, uint64_t place, uint64_t n, const char **file);
+uint32_t read_lines_find(tile_reader *r, uint64_t place, uint64_t n, const char **file);
 const char *reader_string_at(tile_reader *r, uint64_t index); /* "" after a failure */
 
 /* One row of operations.def; NULL: no such operation. */

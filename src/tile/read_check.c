@@ -456,7 +456,7 @@ static void check_shape(tile_reader *r, const tile_op *op) {
   }
 }
 
-void check_op(tile_reader *r, const tile_op *op) {
+void read_check_op(tile_reader *r, const tile_op *op) {
   check_rule(r, op, tile_form_of(op->opcode)->rule);
   if (reader_ok(r)) check_shape(r, op);
   if (reader_ok(r)) check_memory(r, op);

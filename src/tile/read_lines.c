@@ -10,7 +10,7 @@
 
 enum { ITEM_PLACE = 4, ITEM_CALL = 6 };
 
-void lines_open(tile_reader *r, tile_span section) {
+void read_lines_open(tile_reader *r, tile_span section) {
   size_t start = section.at;
   tile_lines *lines = &r->lines;
   if (!section.end) return;
@@ -64,7 +64,7 @@ static uint32_t find_place(tile_reader *r, uint64_t index, const char **file) {
   return 0;
 }
 
-uint32_t lines_find(tile_reader *r, uint64_t place, uint64_t n, const char **file) {
+uint32_t read_lines_find(tile_reader *r, uint64_t place, uint64_t n, const char **file) {
   const tile_lines *lines = &r->lines;
   uint32_t line = 0;
   *file = NULL;

@@ -449,7 +449,7 @@ static void add_empty_else(body_reader *b, tile_op *op, tile_block *block) {
   tile_op *yield = ff_arena_alloc(b->r->arena, sizeof *yield);
   *yield =
       (tile_op){.opcode = TILE_OP_YIELD, .offset = op->offset, .mask = -1, .padding = -1, .token = -1, .block = block};
-  check_op(b->r, yield);
+  read_check_op(b->r, yield);
   end_block(b, block, op->offset, &yield, 1);
 }
 
@@ -499,7 +499,7 @@ static tile_op *read_op(body_reader *b, tile_block *block, uint32_t depth) {
   op->block = block;
   op->offset = (uint32_t)b->span.at;
   op->mask = op->padding = op->token = -1;
-  op->line = lines_find(b->r, b->place, ++b->op_count, &op->file);
+  op->line = read_lines_find(b->r, b->place, ++b->op_count, &op->file);
   const tile_form *form = read_opcode(b, op);
   if (!form) return op;
   read_results(b, op, form->results);
@@ -509,7 +509,7 @@ static tile_op *read_op(body_reader *b, tile_block *block, uint32_t depth) {
   else read_single_operands(b, op, form, flags);
   if (form->regions) read_regions(b, op, form->regions, depth);
   b->r->part = form->text;
-  if (b->r->status == FF_OK) check_op(b->r, op);
+  if (b->r->status == FF_OK) read_check_op(b->r, op);
   for (uint32_t i = 0; i < op->result_count && b->r->status == FF_OK; i++) FF_PUSH(&b->values, &op->results[i]);
   if (b->r->status == FF_OK) b->r->part = part;
   return op;
@@ -533,8 +533,6 @@ void reader_body(tile_reader *r, tile_span span, tile_function *function, uint64
   }
   while (b.span.at < b.span.end && r->status == FF_OK) FF_PUSH(&ops, read_op(&b, body, 0));
   end_block(&b, body, span.at, ops.items, ops.count);
-  if (r->status == FF_OK && ops.items[ops.count - 1]->opcode != TILE_OP_RETURN)
-    reader_fail(r, NULL, span.at, FF_PARSE, "%s does not end by a return", function->name);
   free(ops.items);
   free(b.values.items);
 }

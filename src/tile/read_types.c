@@ -186,8 +186,8 @@ static void read_function_type(tile_reader *r, tile_span *span, tile_type *t, ui
   t->inputs = ff_arena_alloc(r->arena, t->input_count * sizeof *t->inputs);
   for (uint32_t i = 0; i < t->input_count && r->status == FF_OK; i++) {
     t->inputs[i] = inner(r, span, depth);
-    if (r->status == FF_OK && t->inputs[i]->kind != TILE_KIND_TILE)
-      reader_fail(r, span, start, FF_UNSUPPORTED, "argument %u of a function is no tile", i);
+    if (r->status == FF_OK && (t->inputs[i]->kind != TILE_KIND_TILE || t->inputs[i]->rank))
+      reader_fail(r, span, start, FF_UNSUPPORTED, "argument %u of a function is no scalar", i);
   }
   t->result_count = reader_count(r, span, 1);
   if (t->result_count) reader_fail(r, span, start, FF_UNSUPPORTED, "a function with results");
