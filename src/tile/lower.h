@@ -141,6 +141,10 @@ lowered *layout_share(lower *l, const lowered *value, tile_scalar scalar);
 /* Writes the whole tile to shared memory, element e at base + offset + e x its bytes; `base` is an 'r' register. The
  * caller sees to barriers, and that the bytes are there (scratch_bytes). */
 void layout_write(lower *l, const lowered *value, tile_scalar scalar, uint32_t base, uint32_t offset);
+/* The same with bit b of an element's number being weights[b] bytes, into the half of the scratch whose turn it is, and
+ * a barrier: all may read it until the exchange after the next begins. `bytes` is what it takes. Returns the half's
+ * address, an 'r' register. The value has registers (it is no splat and was not put off). */
+uint32_t layout_publish(lower *l, const lowered *value, tile_scalar scalar, const uint32_t *weights, uint32_t bytes);
 /* What all threads wrote to memory before is seen by all of them after. */
 void lower_barrier(lower *l);
 
