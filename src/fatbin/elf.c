@@ -169,7 +169,8 @@ static ff_status take_image(const fatbin *image, image_walk *walk, ff_error *err
     const fatbin_entry *entry = &image->entries[i];
     if (report && entry->kind == FATBIN_KIND_PTX)
       count_arch(entry->arch, &report->ptx, &report->ptx_lowest, &report->ptx_highest);
-    if (report && entry->kind == FATBIN_KIND_ELF && !report->ptx && !report->kernels)
+    if (report && entry->kind == FATBIN_KIND_TILE) report->tile++;
+    if (report && entry->kind == FATBIN_KIND_ELF && !report->ptx && !report->tile && !report->kernels)
       report->kernels = entry_has_functions(entry);
     if (report && entry->kind == FATBIN_KIND_ELF)
       count_arch(entry->arch, &report->machine_code, &report->code_lowest, &report->code_highest);

@@ -39,10 +39,10 @@ typedef struct fatbin_report {
   char *cudart;                       /* the libcudart it needs: "libcudart.so.13"; NULL: none of its own */
   bool needs_libcuda;                 /* libcuda.so.1 is among `needed` */
   uint32_t images;                    /* fat binaries */
-  uint32_t ptx, machine_code;         /* entries in them */
+  uint32_t ptx, machine_code, tile;   /* entries in them; tile: of Tile IR */
   uint32_t ptx_lowest, ptx_highest;   /* architectures, 75: compute_75; 0: none */
   uint32_t code_lowest, code_highest; /* the same of machine code, 75: sm_75 */
-  /* before the first PTX there is machine code with functions in it; nvcc's linker adds some without any */
+  /* before the first PTX or Tile IR there is machine code with functions in it; nvcc's linker adds some without any */
   bool kernels;
   bool relocatable; /* has relocatable device code (nvcc -rdc=true) */
   bool damaged;     /* a fat binary in it is broken; `damage` says how, the counts leave it out */

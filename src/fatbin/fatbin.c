@@ -237,16 +237,29 @@ static bool runs_on(const fatbin_entry *entry, uint32_t capability) {
   return entry->arch <= capability;
 }
 
-const fatbin_entry *fatbin_best_ptx(const fatbin *image, uint32_t capability, fatbin_note *note) {
-  const fatbin_entry *best = NULL, *lowest = NULL;
+/* Of the entries of a kind: the best that runs there, or NULL; *lowest: the one of the lowest architecture. */
+static const fatbin_entry *best_of(const fatbin *image, uint32_t kind, uint32_t capability,
+                                   const fatbin_entry **lowest) {
+  const fatbin_entry *best = NULL;
+  *lowest = NULL;
   for (uint32_t i = 0; i < image->entry_count; i++) {
     const fatbin_entry *entry = &image->entries[i];
-    if (entry->kind != FATBIN_KIND_PTX) continue;
-    if (!lowest || entry->arch < lowest->arch) lowest = entry;
+    if (entry->kind != kind) continue;
+    if (!*lowest || entry->arch < (*lowest)->arch) *lowest = entry;
     if (!runs_on(entry, capability)) continue;
     if (!best || entry->arch > best->arch || (entry->arch == best->arch && best->suffix && !entry->suffix))
       best = entry;
   }
+  return best;
+}
+
+const fatbin_entry *fatbin_best_tile(const fatbin *image, uint32_t capability) {
+  const fatbin_entry *lowest, *best = best_of(image, FATBIN_KIND_TILE, capability, &lowest);
+  return best ? best : lowest;
+}
+
+const fatbin_entry *fatbin_best_ptx(const fatbin *image, uint32_t capability, fatbin_note *note) {
+  const fatbin_entry *lowest, *best = best_of(image, FATBIN_KIND_PTX, capability, &lowest);
   if (note) {
     (*note)[0] = '\0';
     if (!best && lowest)

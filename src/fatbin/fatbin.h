@@ -31,7 +31,8 @@
 #define FATBIN_MAX_ENTRIES 65536u              /* in one fat binary */
 #define FATBIN_MAX_LINKED 65536u               /* fat binaries behind one wrapper */
 
-enum { FATBIN_KIND_PTX = 1, FATBIN_KIND_ELF = 2 }; /* others exist (link-time intermediate code) and are kept */
+/* Others exist (link-time intermediate code) and are kept. TILE: Tile IR's bytecode, of nvcc 13 --enable-tile. */
+enum { FATBIN_KIND_PTX = 1, FATBIN_KIND_ELF = 2, FATBIN_KIND_TILE = 128 };
 
 enum { /* flags of an entry, as stored */
        FATBIN_FLAG_64BIT = 0x1,
@@ -49,7 +50,7 @@ typedef struct fatbin_entry {
   uint32_t kind;
   uint32_t arch;                         /* 75: compute_75 or sm_75 */
   char suffix;                           /* 'a', 'f' or 0 */
-  uint32_t version_major, version_minor; /* PTX: of the PTX ISA */
+  uint32_t version_major, version_minor; /* PTX: of the PTX ISA; Tile IR: major 0xMMmm is version mm.MM */
   uint64_t flags;                        /* as stored */
   fatbin_packing packing;
   const unsigned char *payload; /* borrowed; as stored */
@@ -94,6 +95,8 @@ ff_status fatbin_ptx(const fatbin_entry *entry, char **text, size_t *length, ff_
  * there is, and *note says so (one sentence without a full stop; else it is emptied; may be NULL). NULL: no PTX. */
 typedef char fatbin_note[160];
 const fatbin_entry *fatbin_best_ptx(const fatbin *image, uint32_t capability, fatbin_note *note);
+/* The Tile IR entry, chosen by the same rule; it is read with fatbin_unpack. NULL: there is none. */
+const fatbin_entry *fatbin_best_tile(const fatbin *image, uint32_t capability);
 
 /* ---- the other direction ---- */
 

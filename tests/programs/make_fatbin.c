@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a fat binary with machine code (sm_90, not real) and, if asked, PTX: make_fatbin FILE code|both [PTX'S FILE].
+/* Writes a fat binary with machine code (sm_90, not real) and, if asked, PTX or Tile IR: make_fatbin FILE code|both
+ * [PTX'S FILE], make_fatbin FILE tile BYTECODE'S FILE.
  * For programs that look like nvcc's to `farfault run`, without nvcc. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,15 @@ int main(int argc, char **argv) {
                           .name = "fill.cu",
                           .bytes = text ? text : ptx,
                           .size = length}};
+  if (!strcmp(argv[2], "tile"))
+    items[1] = (fatbin_item){.kind = FATBIN_KIND_TILE,
+                             .arch = 90,
+                             .version_major = 0x0d03,
+                             .packing = FATBIN_ZSTD,
+                             .bytes = text,
+                             .size = length};
   ff_text out = {0};
-  if (fatbin_encode(items, strcmp(argv[2], "both") ? 1 : 2, &out, &error) ||
+  if (fatbin_encode(items, strcmp(argv[2], "code") ? 2 : 1, &out, &error) ||
       ff_file_write(argv[1], out.chars, out.length, &error)) {
     fprintf(stderr, "%s\n", error.message);
     return 1;

@@ -76,6 +76,16 @@ static void set_assembler(const char *libraries) {
   free(path.chars);
 }
 
+/* cuTile looks for its assembler in a package of NVIDIA's, then on PATH: where none is installed it finds ours. */
+static void set_tile_assembler(const char *libraries) {
+  ff_text path = {0};
+  const char *old = getenv("PATH");
+  if (!old || !*old) return; /* programs are looked for where the system says */
+  ff_text_add(&path, "%s:%s/assemblers", old, libraries);
+  setenv("PATH", path.chars, 1);
+  free(path.chars);
+}
+
 /* NVTX loads what this variable names; a tool of the user's own stays. */
 static void set_annotations(const char *libraries) {
   ff_text path = {0};
@@ -98,6 +108,7 @@ static void set_environment(const run_child *child) {
   }
   if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':'); /* before NVIDIA's libcudart */
   if (child->libraries) set_assembler(child->libraries);
+  if (child->libraries) set_tile_assembler(child->libraries);
   if (child->libraries) set_annotations(child->libraries);
   set_compiler();
   bool found = child->program && child->program->preload; /* it may be read */

@@ -106,7 +106,7 @@ char *run_clock(const char *libraries) {
 }
 
 static ff_status check_code(const char *name, const fatbin_report *report, ff_error *error) {
-  if (report->ptx || !report->images) return FF_OK;
+  if (report->ptx || report->tile || !report->images) return FF_OK;
   if (report->damaged)
     return ff_fail(error, FF_PARSE, "%s: the GPU code in it is broken: %s", name, report->damage.message);
   /* nothing that runs, or nothing that would load it */

@@ -96,63 +96,68 @@ static bool is_lazy(void) {
   return !mode || strcmp(mode, "EAGER") != 0;
 }
 
+/* The JIT's options of a call, and where it was called from. */
+typedef struct load_options {
+  unsigned count;
+  const int *options;
+  void **values;
+  const void *caller;
+} load_options;
+#define OPTIONS(count, options, values) \
+  &(load_options) { count, options, values, __builtin_return_address(0) }
+
 /* bytes == 0: the image knows its own end. */
-static CUresult load_as(bool library, CUmodule *module, const void *image, size_t bytes, unsigned count,
-                        const int *options, void **values) {
+static CUresult load_as(bool library, CUmodule *module, const void *image, size_t bytes, const load_options *how) {
   ff_error error = {.message = ""};
   cudaError_t failed;
   if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
-  uint32_t max_registers = jit_registers(count, options, values);
+  uint32_t max_registers = jit_registers(how->count, how->options, how->values);
   if (linked_image_is(image, bytes)) failed = load_linked(image, bytes, module, &error);
   else if (max_registers) failed = engine_module_link(&image, &bytes, NULL, 1, max_registers, module, &error);
   else if (library && is_lazy()) failed = engine_library_load(image, bytes, module, &error);
   else failed = engine_module_load(image, bytes, module, &error);
-  libcuda_jit_report(count, options, values, failed ? error.message : "");
+  libcuda_jit_report(how->count, how->options, how->values, failed ? error.message : "");
   if (failed) engine_say_once(error.message, "%s", error.message);
+  else engine_module_tell(*module, how->caller);
   return libcuda_result(failed);
 }
 
-static CUresult load(CUmodule *module, const void *image, size_t bytes, unsigned count, const int *options,
-                     void **values) {
-  return load_as(false, module, image, bytes, count, options, values);
-}
-
-static CUresult load_file(CUmodule *module, const char *path, unsigned count, const int *options, void **values) {
+static CUresult load_file(CUmodule *module, const char *path, const load_options *how) {
   char *data;
   size_t size;
   ff_error error;
   if (!module || !path) return CUDA_ERROR_INVALID_VALUE;
   ff_status status = ff_file_read(path, 0, &data, &size, &error);
   if (status != FF_OK) {
-    libcuda_jit_report(count, options, values, error.message);
+    libcuda_jit_report(how->count, how->options, how->values, error.message);
     return CUDA_ERROR_FILE_NOT_FOUND;
   }
-  CUresult result = size ? load(module, data, size, count, options, values) : CUDA_ERROR_INVALID_IMAGE;
+  CUresult result = size ? load_as(false, module, data, size, how) : CUDA_ERROR_INVALID_IMAGE;
   free(data);
   return result;
 }
 
 /* A module is its context's, a library any one's. */
-static CUresult load_here(CUmodule *module, const void *image, unsigned count, const int *options, void **values) {
+static CUresult load_here(CUmodule *module, const void *image, const load_options *how) {
   LIBCUDA_TRY(libcuda_enter());
-  LIBCUDA_TRY(load(module, image, 0, count, options, values));
+  LIBCUDA_TRY(load_as(false, module, image, 0, how));
   return libcuda_result(engine_module_bind(*module));
 }
 
 LIBCUDA_CALL(cuModuleLoad, (CUmodule * module, const char *path)) {
   LIBCUDA_TRY(libcuda_enter());
-  LIBCUDA_TRY(load_file(module, path, 0, NULL, NULL));
+  LIBCUDA_TRY(load_file(module, path, OPTIONS(0, NULL, NULL)));
   return libcuda_result(engine_module_bind(*module));
 }
 LIBCUDA_CALL(cuModuleLoadData, (CUmodule * module, const void *image)) {
-  return load_here(module, image, 0, NULL, NULL);
+  return load_here(module, image, OPTIONS(0, NULL, NULL));
 }
 LIBCUDA_CALL(cuModuleLoadDataEx,
              (CUmodule * module, const void *image, unsigned count, const int *options, void **values)) {
-  return load_here(module, image, count, options, values);
+  return load_here(module, image, OPTIONS(count, options, values));
 }
 LIBCUDA_CALL(cuModuleLoadFatBinary, (CUmodule * module, const void *image)) {
-  return load_here(module, image, 0, NULL, NULL);
+  return load_here(module, image, OPTIONS(0, NULL, NULL));
 }
 
 LIBCUDA_CALL(cuModuleUnload, (CUmodule module)) {
@@ -207,7 +212,7 @@ LIBCUDA_CALL(cuLibraryLoadData,
               const int *library_options, void **library_values, unsigned library_count)) {
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(libcuda_result(engine_start()));
-  return load_as(true, library, code, 0, count, options, values);
+  return load_as(true, library, code, 0, OPTIONS(count, options, values));
 }
 
 LIBCUDA_CALL(cuLibraryLoadFromFile,
@@ -215,7 +220,7 @@ LIBCUDA_CALL(cuLibraryLoadFromFile,
               const int *library_options, void **library_values, unsigned library_count)) {
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(libcuda_result(engine_start()));
-  return load_file(library, path, count, options, values);
+  return load_file(library, path, OPTIONS(count, options, values));
 }
 
 LIBCUDA_CALL(cuLibraryUnload, (CUlibrary library)) {

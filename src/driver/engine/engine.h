@@ -85,11 +85,12 @@ typedef struct engine_module engine_module;
 typedef struct engine_function engine_function;
 typedef struct engine_variable engine_variable;
 
-/* A module whose code is in memory and stays there (registration): a wrapper, a fat binary, or PTX text. Nothing is
- * looked at before it is needed. `binary` is what __cudaRegisterFatBinary was given. */
+/* A module whose code is in memory and stays there (registration): a wrapper, a fat binary, PTX text, Tile IR. Nothing
+ * is looked at before it is needed. `binary` is what __cudaRegisterFatBinary was given. */
 ENGINE_API engine_module *engine_module_register(const void *binary);
 /* The same from an image that is copied, loaded at once (cuModuleLoadData, cudaLibraryLoadData). bytes == 0: PTX text
- * ends at its NUL, a fat binary at its own size. On failure the reason is in *error (the JIT's log). */
+ * ends at its NUL, a fat binary and Tile IR at their own size. On failure the reason is in *error (the JIT's log).
+ * cudaErrorNoKernelImageForDevice: there is neither PTX nor Tile IR that is translated. */
 ENGINE_API cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **module, ff_error *error);
 /* The same for a library, as drivers load them by default: what stays in memory (a wrapper, which nvcc put into a
  * program) is read when something of it is first used, and an image without PTX fails only then. A library with
@@ -101,6 +102,8 @@ ENGINE_API cudaError_t engine_module_link(const void *const *images, const size_
                                           uint32_t count, uint32_t max_registers, engine_module **module,
                                           ff_error *error);
 ENGINE_API cudaError_t engine_module_unload(engine_module *module); /* functions and variables die with it */
+/* After a load: says once per library, that of `caller` (an address in it), that its Tile IR is translated. */
+ENGINE_API void engine_module_tell(const engine_module *module, const void *caller);
 ENGINE_API bool engine_module_valid(const engine_module *module);
 /* From now on its managed variables stay where they are, when the device is reset too. */
 ENGINE_API void engine_module_keep_managed(engine_module *module);
@@ -120,8 +123,9 @@ typedef struct engine_function_info {
   uint32_t max_dynamic_shared; /* as set, else what is left of the device's default limit */
   int32_t carveout;            /* preferred shared memory in percent, -1: default */
   uint32_t cache_preference;
-  uint32_t cluster[3]; /* blocks of a cluster, as compiled or set; 0: the launch says it */
-  bool non_portable;   /* clusters of more than 8 blocks are allowed */
+  uint32_t cluster[3];   /* blocks of a cluster, as compiled or set; 0: the launch says it */
+  bool non_portable;     /* clusters of more than 8 blocks are allowed */
+  uint32_t tile_threads; /* of a block, where the kernel was translated from Tile IR; else 0 */
 } engine_function_info;
 /* Loads and decodes the kernel. cudaErrorInvalidDeviceFunction: the module has no such kernel;
  * cudaErrorNoKernelImageForDevice: the program has no PTX; cudaErrorInvalidPtx, cudaErrorNotSupported: said on

@@ -86,7 +86,7 @@ static void look_at(library *found) {
         "%s: is told compute capability %d.0, above all that it has machine code for (up to %u.%u), so that "
         "it takes its PTX%s",
         name, found->major, report.code_highest / 10, report.code_highest % 10,
-        report.ptx ? "" : "; it has none, so that its kernels cannot run");
+        report.ptx || report.tile ? "" : "; it has none, so that its kernels cannot run");
   fatbin_report_free(&report);
 }
 

@@ -167,6 +167,7 @@ struct engine_function {
   engine_kernel on[ENGINE_DEVICES_MAX];
   uint32_t cluster[3]; /* as set by attributes; 0: not set */
   bool non_portable;
+  bool tile;             /* translated from Tile IR; known when its code is loaded */
   engine_function *next; /* in its module */
 };
 /* engine_cluster.c: the blocks of a launch's clusters along each axis; 0: not said. */
@@ -185,6 +186,7 @@ typedef struct engine_source {
   char *text;
   size_t length;
   uint32_t max_registers; /* of a thread of its kernels, as the compiler was told; 0: nothing */
+  bool tile;              /* it was translated from Tile IR */
 } engine_source;          /* PTX, owned */
 
 typedef struct engine_alias {
@@ -203,8 +205,9 @@ struct engine_module {
   cudaError_t error;  /* why it failed */
   FF_VEC(engine_source) sources;
   FF_VEC(ptx_module *) parts;
-  ptx_module *linked;     /* NULL: the only part stands for itself */
-  ptx_persistents *bound; /* --bind-sms: from whose text `linked` is; NULL */
+  FF_VEC(const ptx_module *) tile_parts; /* those of `parts` that were translated from Tile IR */
+  ptx_module *linked;                    /* NULL: the only part stands for itself */
+  ptx_persistents *bound;                /* --bind-sms: from whose text `linked` is; NULL */
   /* where a file stands for machine code (engine_kernels.c); NULL: the image's own PTX */
   char *kernels_file;
   kernel_text *text;
@@ -356,6 +359,20 @@ cudaError_t engine_launch_packed(const engine_launch *launch, const engine_funct
                                  unsigned char *params,
                                  /* what engine_launch_pack_locked gave; declared: NULL or borrowed */
                                  const engine_declared *declared);
+
+/* ---- kernels from Tile IR: engine_tile.c ---- */
+
+/* Translates the bytecode and makes it a source of the module. bytes == 0: it knows its own end. FF_PARSE: it is
+ * broken; FF_UNSUPPORTED: an operation in it is not translated. */
+ff_status engine_tile_add(engine_module *module, const void *bytecode, size_t bytes, ff_error *error);
+bool engine_tile_has(const engine_module *module); /* has it such a source? */
+/* Says once that the Tile IR of that library or program is translated. */
+void engine_tile_say(const char *owner);
+/* Was this kernel of the module's own code translated? */
+bool engine_tile_kernel(const engine_module *module, const char *name);
+/* The launch as it runs: a program launches such a kernel with one thread per block, and it runs with as many as its
+ * translation needs. cudaErrorInvalidValue: blocks of more; *settled is the launch as it is. */
+cudaError_t engine_tile_settle(const engine_launch *launch, const engine_function_info *info, engine_launch *settled);
 
 /* ---- kernels bound to SMs: engine_bound.c ---- */
 
@@ -512,6 +529,10 @@ void engine_kernels_no_text(const engine_module *module, const char *name);
  * call that needs it (PyTorch those of CUB), so it is made sticky. */
 void engine_kernels_fault(const engine_function *function, int device);
 
+/* The text is owned by the module from now on. */
+void engine_module_add_source(engine_module *module, engine_source source);
+/* The file that a registered module is in: a library's, or the program's name. */
+const char *engine_module_owner(const engine_module *module);
 /* On a device that it is for. */
 cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error);
 int engine_module_device(const engine_module *module, int wanted); /* where it is used: that one, or its own */

@@ -82,8 +82,7 @@ static char *source_of(const engine_module *module) {
   return found;
 }
 
-/* The file that the module is in: a library's, or the program's name. */
-static const char *owner_of(const engine_module *module) {
+const char *engine_module_owner(const engine_module *module) {
   Dl_info object;
   if (!module->binary || !dladdr(module->binary, &object) || !object.dli_fname) return program_invocation_short_name;
   const char *slash = strrchr(object.dli_fname, '/');
@@ -109,8 +108,8 @@ static ff_status fail_missing(const engine_module *module, ff_error *error) {
   size_t count = 0;
   for (const engine_function *f = module->functions; f; f = f->next) count++;
   ff_text which = {0};
-  if (count) ff_text_add(&which, "module %u of %s", module->number, owner_of(module));
-  else ff_text_add(&which, "an image of %s", owner_of(module)); /* the same for all: said once */
+  if (count) ff_text_add(&which, "module %u of %s", module->number, engine_module_owner(module));
+  else ff_text_add(&which, "an image of %s", engine_module_owner(module)); /* the same for all: said once */
   if (source) ff_text_add(&which, " (%s)", source);
   ff_text_add(&which, " holds machine code only, no PTX");
   if (!folder_list())
@@ -148,7 +147,7 @@ void engine_kernels_lacks(const engine_module *module, const char *name) {
 
 void engine_kernels_no_text(const engine_module *module, const char *name) {
   char *title = engine_demangle(name);
-  engine_say_once(name, "%s has no PTX of the kernel %.300s", owner_of(module), title);
+  engine_say_once(name, "%s has no PTX of the kernel %.300s", engine_module_owner(module), title);
   free(title);
 }
 

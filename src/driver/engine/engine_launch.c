@@ -380,7 +380,8 @@ static cudaError_t run_child(const exec_child *child, engine_module *module, eng
   engine_function_info info;
   engine_function_info_locked(launch.function, stream->device, &info);
   launch.packed_bytes = info.kernel.param_bytes;
-  error = check_resources(&launch, &info);
+  error = engine_tile_settle(&launch, &info, &launch);
+  if (!error) error = check_resources(&launch, &info);
   if (error) return child_refused(child, stream, error);
   return run(&launch, &info, stream, child->params, NULL, children);
 }
@@ -424,15 +425,20 @@ cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, e
   if (!error) error = engine_function_load_locked(launch->function, device);
   if (error) return error;
   engine_function_info_locked(launch->function, device, info);
-  error = check_resources(launch, info);
+  engine_launch settled;
+  error = engine_tile_settle(launch, info, &settled);
+  if (!error) error = check_resources(&settled, info);
   if (!error) *params = pack_arguments(launch, &info->kernel, &error);
   return error;
 }
 
-cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
+cudaError_t engine_launch_packed(const engine_launch *asked, const engine_function_info *info, engine_stream *stream,
                                  unsigned char *params, const engine_declared *declared) {
   exec_children children = {0};
   engine_bound bound;
+  engine_launch settled;
+  const engine_launch *launch = &settled;
+  engine_tile_settle(asked, info, &settled); /* no error: it was checked when it was packed */
   if (launch->cooperative && grid_blocks(launch) > resident_blocks(info, launch, stream))
     return cudaErrorCooperativeLaunchTooLarge;
   engine_print_flush(); /* the manual: at the start of a launch */

@@ -24,17 +24,22 @@
 #include "driver/engine/engine_internal.h"
 #include "exec/launch/program_sharing.h"
 #include "fatbin/fatbin.h"
+#include "tile/tile.h"
 
 extern const char engine_device_runtime_ptx[]; /* device_runtime.ptx */
 
 /* ---- reading images ---- */
 
-static void add_source(engine_module *module, char *text, size_t length, uint32_t max_registers) {
+void engine_module_add_source(engine_module *module, engine_source source) {
   ff_text name = {0};
   ff_text_add(&name, "module %u of %s", module->number, program_invocation_short_name);
   if (module->sources.count) ff_text_add(&name, " (part %zu)", module->sources.count + 1);
-  engine_source source = {.name = name.chars, .text = text, .length = length, .max_registers = max_registers};
+  source.name = name.chars;
   FF_PUSH(&module->sources, source);
+}
+
+static void add_source(engine_module *module, char *text, size_t length, uint32_t max_registers) {
+  engine_module_add_source(module, (engine_source){.text = text, .length = length, .max_registers = max_registers});
 }
 
 static uint32_t capability(void) {
@@ -53,9 +58,22 @@ static uint32_t max_registers(const fatbin_entry *entry) {
   return number;
 }
 
-/* Takes the PTX of one fat binary; any will do, for a newer GPU too. FF_NOT_FOUND: it has none. */
+static ff_status take_tile(engine_module *module, const fatbin_entry *entry, ff_error *error) {
+  char *bytecode;
+  size_t size;
+  ff_status status = fatbin_unpack(entry, &bytecode, &size, error);
+  if (status) return status;
+  status = engine_tile_add(module, bytecode, size, error);
+  free(bytecode);
+  return status;
+}
+
+/* Takes the PTX of one fat binary; any will do, for a newer GPU too. nvcc puts kernels of tiles into a fat binary of
+ * their own, which has none. FF_NOT_FOUND: it has neither. */
 static ff_status take_image(engine_module *module, const fatbin *image, ff_error *error) {
   const fatbin_entry *entry = fatbin_best_ptx(image, capability(), NULL);
+  const fatbin_entry *tile = entry ? NULL : fatbin_best_tile(image, capability());
+  if (tile) return take_tile(module, tile, error);
   if (!entry)
     return ff_fail(error, FF_NOT_FOUND, "module %u of %s holds machine code only, no PTX", module->number,
                    program_invocation_short_name);
@@ -95,18 +113,17 @@ static bool looks_like_text(const char *text, size_t length) {
   return false;
 }
 
+/* FF_NOT_FOUND: there is no code in it that could run here; FF_UNSUPPORTED: its Tile IR is not translated; FF_PARSE: it
+ * is broken. */
 static ff_status read_image(engine_module *module, const void *image, size_t bytes, ff_error *error) {
   if (!looks_like_binary(image, bytes)) {
     if (begins_with(image, bytes, "\177ELF")) return engine_kernels_take(module, NULL, image, bytes, error);
-    if (!strncmp(image, "\177TileIR", bytes && bytes < 7 ? bytes : 7))
-      return ff_fail(
-          error, FF_NOT_FOUND,
-          "the image is Tile IR, which the virtual GPU cannot run: load PTX instead (cuBLAS before 13.5 does)");
+    if (tile_is_bytecode(image, bytes)) return engine_tile_add(module, image, bytes, error);
     size_t length = bytes ? strnlen(image, bytes) : strlen(image);
     if (!looks_like_text(image, length))
       return ff_fail(
           error, FF_PARSE,
-          "the image is no fat binary, no ELF file and no PTX text, which begins with .version or a comment");
+          "the image is no fat binary, no ELF file, no Tile IR and no PTX text, which begins with .version or a comment");
     char *text = ff_alloc(length + 1);
     memcpy(text, image, length);
     add_source(module, text, length, 0);
@@ -114,7 +131,7 @@ static ff_status read_image(engine_module *module, const void *image, size_t byt
   }
   fatbin_set set;
   ff_status status = fatbin_open_registered(image, &set, error);
-  if (status) return status;
+  if (status) return status == FF_UNSUPPORTED ? FF_PARSE : status; /* a format that is not known */
   status = take_set(module, &set, error);
   if (status == FF_NOT_FOUND && !module->sources.count) status = engine_kernels_take(module, &set, NULL, 0, error);
   fatbin_set_close(&set);
@@ -197,8 +214,10 @@ static void drop_text(engine_module *module) {
   if (module->linked) ptx_module_free(module->linked);
   for (size_t i = 0; i < module->parts.count; i++) ptx_module_free(module->parts.items[i]);
   free(module->parts.items);
+  free(module->tile_parts.items);
   free(module->aliases.items);
   memset(&module->parts, 0, sizeof module->parts);
+  memset(&module->tile_parts, 0, sizeof module->tile_parts);
   memset(&module->aliases, 0, sizeof module->aliases);
   ptx_persistent_free(module->bound);
   module->linked = NULL;
@@ -241,7 +260,10 @@ static ff_status read_code(engine_module *module, bool *broken, ff_error *error)
   ff_status status = FF_OK;
   *broken = false;
   if (module->parts.count) return FF_OK; /* another device has it */
-  if (!module->sources.count && module->binary) status = read_image(module, module->binary, 0, error);
+  if (!module->sources.count && module->binary) {
+    status = read_image(module, module->binary, 0, error);
+    if (!status && engine_tile_has(module)) engine_tile_say(engine_module_owner(module));
+  }
   *broken = status == FF_PARSE;
   if (!status && !module->sources.count)
     status = ff_fail(error, FF_NOT_FOUND, "module %u of %s is empty", module->number, program_invocation_short_name);
@@ -274,9 +296,10 @@ cudaError_t engine_module_load_locked(engine_module *module, int device, ff_erro
   if (status) {
     drop_code(module);
     module->failed = true;
-    module->error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice
-                    : broken               ? cudaErrorInvalidKernelImage
-                                           : engine_status_error(status);
+    bool cannot_run = status == FF_NOT_FOUND || (status == FF_UNSUPPORTED && !module->sources.count);
+    module->error = cannot_run ? cudaErrorNoKernelImageForDevice
+                    : broken   ? cudaErrorInvalidKernelImage
+                               : engine_status_error(status);
     return module->error;
   }
   module->programs[device] = made;
@@ -386,7 +409,8 @@ cudaError_t engine_module_link(const void *const *images, const size_t *bytes, c
   }
   for (size_t i = 0; i < module->sources.count; i++)
     if (!module->sources.items[i].max_registers) module->sources.items[i].max_registers = max_registers;
-  error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice : status ? cudaErrorInvalidKernelImage : cudaSuccess;
+  bool cannot_run = status == FF_NOT_FOUND || status == FF_UNSUPPORTED;
+  error = cannot_run ? cudaErrorNoKernelImageForDevice : status ? cudaErrorInvalidKernelImage : cudaSuccess;
   if (!error) error = engine_module_load_locked(module, engine_device_of(NULL), reason);
   if (error) free_module(module);
   else *out = module;
@@ -636,6 +660,7 @@ cudaError_t engine_function_load_locked(engine_function *function, int device) {
     return engine_status_error(status);
   }
   function->on[device].promised = promised_threads(engine_function_code(function));
+  function->tile = engine_tile_kernel(function->home, engine_kernels_home_name(function));
   if (!function->index) function->index = ++ff_engine.next_kernel;
   if (!function->title) function->title = engine_demangle(function->name);
   return cudaSuccess;

@@ -37,6 +37,7 @@ void engine_function_info_locked(engine_function *function, int device, engine_f
   uint32_t threads =
       (uint32_t)least(info->kernel.max_threads ? info->kernel.max_threads : DEVICE_THREADS, DEVICE_THREADS);
   info->kernel.max_threads = threads;
+  info->tile_threads = function->tile ? threads : 0;
   uint32_t together = own->promised ? (uint32_t)least(own->promised, m->max_threads) : threads;
   info->kernel.registers = settle_registers(info->kernel.registers, together, own->promised != 0);
   info->max_threads = (uint32_t)least(threads, warps_by_registers(info->kernel.registers) * WARP);
@@ -52,6 +53,7 @@ static uint32_t quotient(uint64_t whole, uint64_t part) {
 void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared,
                          engine_occupancy *out) {
   const machine_spec *m = ff_engine.machine;
+  if (info->tile_threads) threads = info->tile_threads;
   uint32_t warps = (threads + WARP - 1) / WARP;
   uint64_t used = info->kernel.static_shared + dynamic_shared;
   uint64_t shared = allocation_shared(m, used);
@@ -146,6 +148,7 @@ cudaError_t engine_occupancy_best(engine_function *function, size_t (*shared_of)
   cudaError_t error = engine_function_describe(function, &info);
   if (error) return error;
   uint32_t most = limit && limit < info.max_threads ? limit : info.max_threads, best = 0;
+  if (info.tile_threads) most = 1; /* it is launched with no more */
   *grid = *block = 0;
   for (uint32_t threads = (uint32_t)round_up(most, WARP); threads; threads -= WARP) {
     uint32_t size = threads < most ? threads : most;

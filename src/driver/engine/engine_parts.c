@@ -157,6 +157,7 @@ ff_status engine_parts_parse(engine_module *module, ff_error *error) {
   ff_status status = parse_needed(&choice, parsed, error);
   for (size_t i = 0; i < count; i++) {
     if (parsed[i]) FF_PUSH(&module->parts, parsed[i]);
+    if (parsed[i] && module->sources.items[i].tile) FF_PUSH(&module->tile_parts, (const ptx_module *)parsed[i]);
     free(choice.indices[i].words.items);
   }
   free(choice.indices);

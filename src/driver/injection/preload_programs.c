@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our ptxas in the place of NVIDIA's, for programs that have PTX assembled while they run (XLA): the result is the PTX.
+/* Our assemblers in the place of NVIDIA's, for programs that have code assembled while they run: ptxas (XLA), whose
+ * result is the PTX, and tileiras (cuTile), whose result is the bytecode.
  *
- * A compiler's own ptxas stays: nvcc starts it through a shell, and what a shell or nvcc starts is left alone. These
- * functions may be called between fork and exec, or after vfork: nothing here allocates or takes a lock once main has
- * begun. */
+ * A compiler's own assembler stays: nvcc starts it through a shell, and what a shell or nvcc starts is left alone.
+ * These functions may be called between fork and exec, or after vfork: nothing here allocates or takes a lock once main
+ * has begun. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,7 +29,12 @@ static struct {
   exec_same_function *execv, *execvp;
   spawn_function *posix_spawn, *posix_spawnp;
 } next;
-static char assembler[PATH_MAX]; /* ours; "": there is none, or this process is a compiler */
+/* "": there is none of ours, or this process is a compiler */
+static struct {
+  const char *name, *place; /* of ours: below the folder of our libraries */
+  char path[PATH_MAX];
+} assemblers[] = {{"ptxas", "ptxas", ""}, {"tileiras", "assemblers/tileiras", ""}};
+enum { ASSEMBLERS = sizeof assemblers / sizeof *assemblers };
 
 static const char *file_name(const char *path) { return strrchr(path, '/') ? strrchr(path, '/') + 1 : path; }
 
@@ -42,12 +48,15 @@ static bool is_compiler(void) {
   return false;
 }
 
-static void find_assembler(void) {
+static void find_assemblers(void) {
   Dl_info own;
-  if (is_compiler() || !dladdr((void *)assembler, &own)) return;
+  if (is_compiler() || !dladdr((void *)assemblers, &own)) return;
   int folder = (int)(file_name(own.dli_fname) - own.dli_fname);
-  int length = snprintf(assembler, sizeof assembler, "%.*sptxas", folder, own.dli_fname);
-  if (length >= (int)sizeof assembler || access(assembler, X_OK) != 0) assembler[0] = '\0';
+  for (int i = 0; i < ASSEMBLERS; i++) {
+    char *path = assemblers[i].path;
+    int length = snprintf(path, PATH_MAX, "%.*s%s", folder, own.dli_fname, assemblers[i].place);
+    if (length >= PATH_MAX || access(path, X_OK) != 0) path[0] = '\0';
+  }
 }
 
 static void find(void *function, const char *name) {
@@ -62,13 +71,15 @@ __attribute__((constructor)) static void find_all(void) {
   find(&next.posix_spawn, "posix_spawn");
   find(&next.posix_spawnp, "posix_spawnp");
   int before = errno;
-  find_assembler();
+  find_assemblers();
   errno = before;
 }
 
 /* `path` may be NULL, which the C library refuses. */
 static const char *choose(const char *path) {
-  return assembler[0] && path && !strcmp(file_name(path), "ptxas") ? assembler : path;
+  for (int i = 0; i < ASSEMBLERS; i++)
+    if (assemblers[i].path[0] && path && !strcmp(file_name(path), assemblers[i].name)) return assemblers[i].path;
+  return path;
 }
 
 #define EXEC(name, parameters, ...)              \

@@ -12,12 +12,13 @@
 #define FILE_MAX ((size_t)1 << 30) /* bytes */
 typedef engine_module *cudaLibrary_t;
 
-static cudaError_t load(cudaLibrary_t *library, const void *code, size_t bytes) {
+static cudaError_t load(cudaLibrary_t *library, const void *code, size_t bytes, const void *caller) {
   ff_error reason = {0};
   if (!library || !code) return cudaErrorInvalidValue;
   cudaError_t error = engine_start();
   if (!error) error = engine_library_load(code, bytes, library, &reason);
   if (error && reason.message[0]) engine_say("cudaLibraryLoadData: %s", reason.message);
+  if (!error) engine_module_tell(*library, caller);
   return error;
 }
 
@@ -25,10 +26,10 @@ static cudaError_t load(cudaLibrary_t *library, const void *code, size_t bytes) 
   int *jit_options, void **jit_values, unsigned jit_count, int *options, void **values, unsigned count
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, LOAD_OPTIONS);
 CUDART_API cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, LOAD_OPTIONS) {
-  return engine_return(load(library, code, 0));
+  return engine_return(load(library, code, 0, __builtin_return_address(0)));
 }
 
-static cudaError_t load_file(cudaLibrary_t *library, const char *path) {
+static cudaError_t load_file(cudaLibrary_t *library, const char *path, const void *caller) {
   ff_error reason;
   char *code;
   size_t bytes;
@@ -37,13 +38,13 @@ static cudaError_t load_file(cudaLibrary_t *library, const char *path) {
     engine_say("cudaLibraryLoadFromFile: %s", reason.message);
     return cudaErrorFileNotFound;
   }
-  cudaError_t error = load(library, code, bytes);
+  cudaError_t error = load(library, code, bytes, caller);
   free(code);
   return error;
 }
 cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, LOAD_OPTIONS);
 CUDART_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, LOAD_OPTIONS) {
-  return engine_return(load_file(library, path));
+  return engine_return(load_file(library, path, __builtin_return_address(0)));
 }
 
 static cudaError_t check(cudaLibrary_t library, const void *out, const char *name) {

@@ -191,6 +191,35 @@ static void test_best(void **state) {
   free(image.chars);
 }
 
+static uint32_t best_tile(const fatbin *image, uint32_t capability) {
+  const fatbin_entry *entry = fatbin_best_tile(image, capability);
+  return entry ? entry->arch : 0;
+}
+
+/* Tile IR beside PTX: each is chosen among its own kind. */
+static void test_tile(void **state) {
+  fatbin_item items[] = {ptx_item(75, 0, FATBIN_RAW), ptx_item(80, 0, FATBIN_ZSTD), ptx_item(100, 0, FATBIN_RAW),
+                         ptx_item(90, 0, FATBIN_RAW)};
+  items[1].kind = items[2].kind = FATBIN_KIND_TILE;
+  ff_text image = encode(items, 4);
+  fatbin read;
+  char *bytes;
+  size_t size;
+  assert_int_equal(fatbin_open(image.chars, image.length, &read, NULL), FF_OK);
+  assert_int_equal(best_tile(&read, 90), 80);
+  assert_int_equal(best_tile(&read, 120), 100);
+  assert_int_equal(best_tile(&read, 70), 80); /* none: the lowest */
+  assert_int_equal(best(&read, 90, false), 90 * 256);
+  assert_int_equal(fatbin_unpack(fatbin_best_tile(&read, 90), &bytes, &size, NULL), FF_OK);
+  assert_int_equal(size, items[1].size);
+  assert_memory_equal(bytes, items[1].bytes, size);
+  free(bytes);
+  read.entry_count = 1;
+  assert_int_equal(best_tile(&read, 90), 0);
+  fatbin_close(&read);
+  free(image.chars);
+}
+
 /* ---- what is registered ---- */
 
 typedef struct wrapper {
@@ -415,12 +444,19 @@ static void test_too_many_entries(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_fields),
-      cmocka_unit_test(test_layout),         cmocka_unit_test(test_empty),
-      cmocka_unit_test(test_best),           cmocka_unit_test(test_registered),
-      cmocka_unit_test(test_truncated),      cmocka_unit_test(test_truncated_honestly),
-      cmocka_unit_test(test_flipped),        cmocka_unit_test(test_random_damage),
-      cmocka_unit_test(test_damaged_fields), cmocka_unit_test(test_too_many_entries),
+      cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_layout),
+      cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_best),
+      cmocka_unit_test(test_tile),
+      cmocka_unit_test(test_registered),
+      cmocka_unit_test(test_truncated),
+      cmocka_unit_test(test_truncated_honestly),
+      cmocka_unit_test(test_flipped),
+      cmocka_unit_test(test_random_damage),
+      cmocka_unit_test(test_damaged_fields),
+      cmocka_unit_test(test_too_many_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
