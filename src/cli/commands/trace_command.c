@@ -376,6 +376,10 @@ static void dump_operation(const trace_op *op, ff_text *out) {
   case TRACE_OP_STREAM_WAIT:
   case TRACE_OP_SYNC_EVENT: ff_text_add(out, "\tevent %u", op->event.event); break;
   case TRACE_OP_PROFILE: ff_text_add(out, "\t%s", op->profile.start ? "start" : "stop"); break;
+  case TRACE_OP_RANGE:
+    ff_text_add(out, "\t%s %" PRIu64, op->range.begin ? "begin" : "end", op->range.number);
+    if (op->range.begin) ff_text_add(out, " %s, thread %u", op->range.name, op->range.thread);
+    break;
   case TRACE_OP_STREAM_SMS: dump_sms(&op->sms, out); break;
   case TRACE_OP_HOST_TOUCH:
     ff_text_add(out, "\t%s %#" PRIx64 " %" PRIu64 " bytes", op->touch.write ? "write" : "read", op->touch.address,
