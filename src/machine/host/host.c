@@ -171,9 +171,9 @@ bool host_take_memory(host *h, host_memory memory, const char *name) {
     run_all(h->loop);
     host_fail(
         h,
-        "%s: with %s the program has %s in use, but the GPU has %s of memory: give it more (--gpu-memory), or choose a "
+        "%s: with %s the program has %s in use, but the GPU has %s of memory%s: give it more (--gpu-memory), or choose a "
         "manager that moves pages",
-        h->manager->name, name, wanted, there);
+        h->manager->name, name, wanted, there, h->budget->share > 0 ? ", its share of that" : "");
     return false;
   }
   h->budget->mapped += memory.bytes;
