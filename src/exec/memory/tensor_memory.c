@@ -53,6 +53,14 @@ tensor_memory *core_tensor_memory_of(core_warp *w, const exec_instr *i, uint32_t
   return memory;
 }
 
+void core_tensor_each(core_warp *w, const exec_instr *i, uint32_t group, core_tensor_step *step) {
+  for (uint32_t lanes = w->active; lanes; lanes &= lanes - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+    step(w, i, lane, w->block);
+    if (group == 2) step(w, i, lane, core_tensor_peer(w, i, lane));
+  }
+}
+
 /* A bit per unit that has one of the columns. */
 static uint32_t units_of(uint32_t column, uint32_t columns) {
   uint32_t first = column / TENSOR_UNIT, last = (column + columns - 1) / TENSOR_UNIT;

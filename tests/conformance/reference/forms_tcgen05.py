@@ -22,6 +22,14 @@ def filled(lane, column):
     return (lane * 512 + column) * FILL & ALL
 
 
+def folded(values):
+    """A lane as one word, as READ_LANES makes it."""
+    word = 0
+    for value in values:
+        word = (word * 31 + value) & ALL
+    return word
+
+
 def given(thread, register):
     return (thread * 131 + register) * GIVEN & ALL
 
@@ -59,8 +67,8 @@ ALLOC = """  @!%first bra allocated;
 allocated:
   bar.sync 0; ld.shared.u32 %base, [at_word]; and.b32 %x, %w, 3; shl.b32 %x, %x, 21; add.u32 %base, %base, %x;
 """
-FREE = """  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
-  @!%first bra freed;
+SYNC = "  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;\n"
+FREE = SYNC + """  @!%first bra freed;
   tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, {columns};
 freed:
   ret;
@@ -71,6 +79,14 @@ fill:
   add.u32 %column, %column, 8; setp.lt.u32 %p, %column, {columns};
   @%p bra fill;
   tcgen05.wait::st.sync.aligned;
+"""
+READ_LANES = """  mov.u32 %column, 0; mov.u32 %y, 0;
+read:
+  add.u32 %x, %base, %column;
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r0}}, [%x]; tcgen05.wait::ld.sync.aligned; mad.lo.u32 %y, %y, 31, %r0;
+  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, {columns};
+  @%p bra read;
+  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %y;
 """
 STORE_FOLDED = "  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 16, %at; st.global.v4.b32 [%at], {%o0, %o1, %o2, %o3};\n"
 
@@ -146,21 +162,14 @@ def store(shape, times, halves=False, start=0, upper=0):
                 memory[lane, column + at] = value
     out = []
     for lane in range(128):
-        sum_ = 0
-        for column in range(columns):
-            sum_ = (sum_ * 31 + memory[lane, column]) & ALL
-        out.append(sum_)
+        out.append(folded(memory[lane, column] for column in range(columns)))
     arrays = [Array("out", "d", "b32", out)]
     text = HEAD.format(params=".param .u64 d") + ALLOC.format(columns=columns) + fill(columns)
     for r in range(registers):
         text += f"  mad.lo.u32 %v, %t, 131, {r}; mul.lo.u32 %r{r}, %v, {GIVEN:#x};\n"
     extra = f", {split}" if split else ""
     text += f"  add.u32 %lane, %base, {offset:#x}; {word} [%lane]{extra}, {vector(registers)};\n  tcgen05.wait::st.sync.aligned;\n"
-    text += "  mov.u32 %column, 0; mov.u32 %y, 0;\nread:\n  add.u32 %x, %base, %column;\n"
-    text += "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%x]; tcgen05.wait::ld.sync.aligned; mad.lo.u32 %y, %y, 31, %r0;\n"
-    text += f"  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, {columns};\n  @%p bra read;\n"
-    text += "  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %y;\n"
-    text += FREE.format(columns=columns)
+    text += READ_LANES.format(columns=columns) + FREE.format(columns=columns)
     name = f"{word[:-4]}{f'.from{start}' if start else ''}{'.upper' if upper else ''}"
     return case("st", name, "read again by lanes and columns", arrays, text)
 
@@ -313,10 +322,7 @@ def copied(shape, row_bytes=0, bits=0, start=0, lane=0):
                     memory[target + lane, start + chunk * 4 + word] = int.from_bytes(data[4 * word : 4 * word + 4], "little")
     out = []
     for at in range(128):
-        folded = 0
-        for column in range(32):
-            folded = (folded * 31 + memory[at, column]) & ALL
-        out.append(folded)
+        out.append(folded(memory[at, column] for column in range(32)))
     stride, leading = (8 * row_bytes, 0) if row_bytes else (128, 2048)
     descriptor = leading >> 4 << 16 | stride >> 4 << 32 | 1 << 46 | MODE[row_bytes] << 61
     arrays = [Array("in", "s", "b32", image), Array("out", "d", "b32", out)]
@@ -325,21 +331,10 @@ def copied(shape, row_bytes=0, bits=0, start=0, lane=0):
     text += "  mad.wide.u32 %e, %column, 4, %at; ld.global.b32 %x, [%e]; mov.u64 %to, area; mad.wide.u32 %to, %column, 4, %to;\n"
     text += f"  st.shared.b32 [%to], %x; add.u32 %column, %column, 128; setp.lt.u32 %p, %column, {size // 4};\n  @%p bra image;\n"
     text += "  fence.proxy.async.shared::cta;\n" + ALLOC.format(columns=32) + fill(32)
-    text += "  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; setp.eq.u32 %p, %t, 0;\n"
+    text += SYNC[:-1] + " setp.eq.u32 %p, %t, 0;\n"
     text += f"  mov.u64 %to, area; shr.u64 %to, %to, 4; mov.u64 %e, {descriptor:#x}; add.u64 %e, %e, %to;\n"
-    text += f"  @%p tcgen05.cp.cta_group::1.{shape}{formats} [%base+{lane << 16 | start}], %e;\n" + FOLD_LANES + FREE.format(columns=32)
+    text += f"  @%p tcgen05.cp.cta_group::1.{shape}{formats} [%base+{lane << 16 | start}], %e;\n" + SYNC + READ_LANES.format(columns=32) + FREE.format(columns=32)
     return case("cp", name, "rows of shared memory in lanes", arrays, text)
-
-
-FOLD_LANES = """  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
-  mov.u32 %column, 0; mov.u32 %y, 0;
-read:
-  add.u32 %x, %base, %column;
-  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%x]; tcgen05.wait::ld.sync.aligned; mad.lo.u32 %y, %y, 31, %r0;
-  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, 32;
-  @%p bra read;
-  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %y;
-"""
 
 
 def shifted(lane, start):
@@ -349,13 +344,10 @@ def shifted(lane, start):
             memory[lane + row, column] = filled(lane + row + 1, column)
     out = []
     for at in range(128):
-        folded = 0
-        for column in range(32):
-            folded = (folded * 31 + memory[at, column]) & ALL
-        out.append(folded)
+        out.append(folded(memory[at, column] for column in range(32)))
     text = HEAD.format(params=D) + ALLOC.format(columns=32) + fill(32)
-    text += "  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; setp.eq.u32 %p, %t, 0;\n"
-    text += f"  @%p tcgen05.shift.cta_group::1.down [%base+{lane << 16 | start}];\n" + FOLD_LANES + FREE.format(columns=32)
+    text += SYNC[:-1] + " setp.eq.u32 %p, %t, 0;\n"
+    text += f"  @%p tcgen05.shift.cta_group::1.down [%base+{lane << 16 | start}];\n" + SYNC + READ_LANES.format(columns=32) + FREE.format(columns=32)
     return case("shift", f"tcgen05.shift.down.lane{lane}.from{start}", "31 rows of 32 bytes get the next one", [Array("out", "d", "b32", out)], text)
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from .forms_matrix import TINY, bits_of_value, factor, kept_columns, tiny_element, tiny_value, width
-from .forms_tcgen05 import ALL, ALLOC, FREE, HEAD, TARGET, case, power
+from .forms_tcgen05 import ALL, ALLOC, FREE, HEAD, READ_LANES, TARGET, case, folded, power
 from .values import Random
 from .writer import Array
 
@@ -235,10 +235,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         arrays.append(Array("in", "a", "b32", [w for line in extra for w in line]))
     out = []
     for lane in range(128):
-        folded = 0
-        for value in memory[lane]:
-            folded = (folded * 31 + value) & ALL
-        out.append(folded)
+        out.append(folded(memory[lane]))
     arrays.append(Array("out", "d", "b32", out))
     idesc = description(m, n, kinds, **flags)
     if block:
@@ -289,11 +286,7 @@ def kernel(word, arrays, columns, n, extra, d_kind, times, place_a, place_b, ten
     text += f"  {word} [%lane], {'[%y]' if tensor else '%e'}, %b{before_idesc}, %idesc{rest}{masks}, %keep{f', {scale}' if scale else ''};\n"
     text += "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\nissued:\nwait:\n"
     text += "  mbarrier.try_wait.parity.shared::cta.b64 %p, [done], 0;\n  @!%p bra wait;\n  tcgen05.fence::after_thread_sync;\n"
-    text += "  mov.u32 %column, 0; mov.u32 %y, 0;\nread:\n  add.u32 %x, %base, %column;\n"
-    text += "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%x]; tcgen05.wait::ld.sync.aligned; mad.lo.u32 %y, %y, 31, %r0;\n"
-    text += f"  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, {columns};\n  @%p bra read;\n"
-    text += "  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %y;\n"
-    return text + FREE.format(columns=columns)
+    return text + READ_LANES.format(columns=columns) + FREE.format(columns=columns)
 
 
 def products():
@@ -427,10 +420,7 @@ def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=Fa
                 for column in range(width_):
                     line[column] = cell(sums[row][first + column] + (before(lane, column) if keep else 0))
             line[width_ : width_ + len(extra[0])] = extra[rank * 128 + lane]
-            folded = 0
-            for value in line:
-                folded = (folded * 31 + value) & ALL
-            out.append(folded)
+            out.append(folded(line))
     place_a = Place(a_kind, half, 0, a_swizzle, 0, dense)
     start = 0 if tensor else -(-place_a.bytes // 1024) * 1024
     place_b = Place(b_kind, n // 2, b_across, b_swizzle, start, dense)
