@@ -485,6 +485,17 @@ def faults():
     yield fault("ld.no_operands", "no operands", "  tcgen05.ld.sync.aligned.32x32b.x1.b32; // faults here\n", kind="unsupported")
     yield fault("ld.registers", "two registers, where the shape has one", "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0, %r1}, [%x]; // faults here\n", kind="unsupported")
     yield fault("mma.few", "operands are missing", "  tcgen05.mma.cta_group::1.kind::f16 [%x], %at, %at, %x; // faults here\n", kind="unsupported")
+    operands = "[%x], %at, %at, %x"
+    masks = ", ".join(f"%r{n}" for n in range(8))
+    for name, title, form in (
+        ("mma.ws_pair", "weights that stay, for two blocks", f"mma.ws.cta_group::2.kind::f16 {operands}, %p"),
+        ("mma.ws_mask", "weights that stay, with a mask of columns", f"mma.ws.cta_group::1.kind::f16 {operands}, %p, %at"),
+        ("mma.masks", "eight masks for one block", f"mma.cta_group::1.kind::f16 {operands}, {{{masks}}}, %p"),
+        ("mma.scale", "D is scaled by more than 15 bits", f"mma.cta_group::1.kind::f16 {operands}, %p, 16"),
+        ("mma.scale_kind", "D is scaled where A has bytes", f"mma.cta_group::1.kind::f8f6f4 {operands}, %p, 3"),
+        ("cp.format", "bytes of no format", "cp.cta_group::1.128x128b.b8x16 [%x], %at"),
+    ):
+        yield fault(name, title, f"  tcgen05.{form}; // faults here\n", kind="unsupported")
     copy = "tcgen05.cp.cta_group::1.128x128b [%base], %at"
     yield fault("cp.version", "no 0b001 in the descriptor", take + f"  mov.u64 %at, 0;\n  {copy}; // faults here\n")
     yield fault("cp.outside", "the source is not in shared memory", take + f"  mov.u64 %at, {1 << 46 | 0x3000:#x};\n  {copy}; // faults here\n", kind="illegal_address")
