@@ -218,13 +218,17 @@ static void test_eviction_goes_to_the_host(void **state) {
 /* What another GPU has written first, and has given to the host since, is no page of zeros: it comes over the link. */
 static void test_written_and_gone(void **state) {
   devices d;
-  begin(&d, "demand", 2, ARRAY_BYTES / 2);
+  devices_open(&d, "demand", 2);
+  d.r.spec.first_touch_moves = 0;
+  devices_start(&d, ARRAY_BYTES / 2);
+  host_touches(&d, 0, false); /* touches are recorded: the host has made none */
   managed(&d, ARRAY_BYTES);
   launch(&d, 1, ARRAY_BYTES, true);
   sync(&d, 1);
   launch(&d, 0, ARRAY_BYTES / 4, false);
   sync(&d, 0);
   finish(&d);
+  assert_int_equal(of(&d, 1)->h2d_bytes, 0); /* zeros */
   assert_int_equal(of(&d, 1)->d2h_bytes, ARRAY_BYTES / 2);
   assert_int_equal(of(&d, 0)->h2d_bytes, ARRAY_BYTES / 4);
   end(&d);
