@@ -340,6 +340,42 @@ static void test_waiting_for_columns_is_told(void **state) {
   expect_text(waiting_text, "ld.volatile.global.u32");
 }
 
+/* Barriers alone are no waiting, nor is a look before the first of them: a block that passes 200 goes on to its end
+ * before the next one begins. */
+static void test_barriers_are_no_polls(void **state) {
+  static const char *const looks[] = {
+      "", "bar.sync 0; W: ld.volatile.global.u32 %r9, [%out+64]; setp.ne.u32 %p5, %r9, 0; @%p5 bra W;"};
+  for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+    char body[1024];
+    snprintf(
+        body, sizeof body,
+        "mov.u32 %%r1, %%ctaid.x; setp.ne.u32 %%p1, %%r1, 0; mov.u32 %%r2, %%n; @%%p1 mov.u32 %%r2, 1; %s\n"
+        "L: bar.sync 0; sub.u32 %%r2, %%r2, 1; setp.ne.u32 %%p2, %%r2, 0; @%%p2 bra L; mov.u32 %%r3, %%tid.x;\n"
+        "setp.ne.u32 %%p3, %%r3, 0; @%%p3 bra E; atom.global.add.u32 %%r4, [%%out], 1; mul.wide.u32 %%rd1, %%r1, 4;\n"
+        "add.u64 %%rd1, %%out, %%rd1; st.global.u32 [%%rd1+4], %%r4; E:",
+        looks[i]);
+    kernel_test *t = open_body("", body);
+    uint64_t out = buffer(t, 128);
+    run(t, "k", 3, 64, out, 200);
+    for (uint32_t b = 0; b < 3; b++) assert_int_equal(u32_at(out)[1 + b], b);
+    close_ptx(t);
+  }
+}
+
+/* A block whose loop has barriers in it, and that looks each time, gives way long before it has passed 8192. */
+static void test_polls_between_barriers(void **state) {
+  kernel_test *t = open_body(
+      ".shared .align 4 .b8 sh[4];",
+      "mov.u32 %r1, %ctaid.x; mov.u32 %r3, %tid.x; setp.eq.u32 %p1, %r3, 0; setp.eq.u32 %p2, %r1, 1; @%p2 bra WRITE;\n"
+      "L: bar.sync 0; @%p1 ld.acquire.gpu.global.u32 %r2, [%out]; @%p1 st.shared.u32 [sh], %r2;\n"
+      "bar.sync 0; ld.shared.u32 %r2, [sh]; setp.eq.u32 %p3, %r2, 0; @%p3 bra L; bra END;\n"
+      "WRITE: st.volatile.global.u32 [%out], 1; END:");
+  uint64_t out = buffer(t, 64);
+  run(t, "k", 2, 64, out, 0);
+  assert_true(t->stats.barriers >= 2 && t->stats.barriers < 1000);
+  close_ptx(t);
+}
+
 /* When all blocks only poll, the launch gives way, and nothing of it runs meanwhile; it does so again if that did not
  * help. */
 static uint32_t given_times, moved_meanwhile;
@@ -417,6 +453,8 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_wait_for_
                                           cmocka_unit_test(test_vectors_are_whole),
                                           cmocka_unit_test(test_waiting_is_told),
                                           cmocka_unit_test(test_waiting_for_columns_is_told),
+                                          cmocka_unit_test(test_barriers_are_no_polls),
+                                          cmocka_unit_test(test_polls_between_barriers),
                                           cmocka_unit_test(test_gives_way),
                                           cmocka_unit_test(test_keeps_working),
                                           cmocka_unit_test(test_undone_is_no_poll),

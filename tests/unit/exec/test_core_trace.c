@@ -529,6 +529,31 @@ static void test_mbarrier_rounds(void **state) {
           "run 5+4\narrive 0 0\nrun 2+2\narrive copied 0 0\nrun 1+1\nawait 0 1\nrun 1\nexit\n");
 }
 
+/* Each mbarrier has a number, by when the block first used it; of those behind the 64th nothing is recorded. */
+static void test_many_mbarriers(void **state) {
+  kernel_test *t =
+      open_body(".shared .align 8 .b64 marks[66];\n",
+                "mov.u32 %r1, marks; add.u32 %r2, %r1, 528;\n"
+                "L: sub.u32 %r2, %r2, 8; mbarrier.init.shared.b64 [%r2], 32; mbarrier.arrive.shared.b64 %rd3, [%r2];\n"
+                "mbarrier.test_wait.parity.shared.b64 %p3, [%r2], 0; setp.gt.u32 %p1, %r2, %r1; @%p1 bra L;");
+  uint64_t out = buffer(t, 64);
+  stream s = begin(t, 1, 1);
+  ff_text got = {0};
+  run(t, "k", 1, 32, out, 0);
+  finish(t, &s, 1, 1, &got);
+  uint32_t records = 0;
+  const char *at = got.chars;
+  for (uint32_t id = 0; id < 64; id++) {
+    char want[64];
+    snprintf(want, sizeof want, "arrive %u 0\nrun 1+1\nawait %u 1\n", id, id);
+    assert_non_null(at = strstr(at, want));
+  }
+  for (at = got.chars; (at = strstr(at, "arrive ")); at++) records++;
+  assert_int_equal(records, 64);
+  free(got.chars);
+  close_ptx(t);
+}
+
 /* A bulk copy tells the mbarrier of its bytes: the arrival comes with the data. The second round is counted on. */
 static void test_bulk_copies(void **state) {
   compare("",
@@ -545,6 +570,7 @@ static void test_bulk_copies(void **state) {
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_copy_groups),
                                           cmocka_unit_test(test_mbarriers),
                                           cmocka_unit_test(test_mbarrier_rounds),
+                                          cmocka_unit_test(test_many_mbarriers),
                                           cmocka_unit_test(test_bulk_copies),
                                           cmocka_unit_test(test_waits_move_down),
                                           cmocka_unit_test(test_constants_take_the_unit_again),
