@@ -305,10 +305,13 @@ static bool goes_on(advise_study *study, const char *manager) {
 }
 
 static void add_capacity(advise_study *study, char *manager, uint32_t percent) {
-  uint64_t capacity = capacity_of(study, percent),
-           least = whole_blocks(manager) ? UINT64_C(4) << 20 : UINT64_C(2) << 20;
-  if (capacity < least) {
-    advise_skip(study, "%s with %" PRIu32 " %% of the memory: it needs %" PRIu64 " MiB", manager, percent, least >> 20);
+  uint64_t capacity = capacity_of(study, percent);
+  if (whole_blocks(manager) && capacity < UINT64_C(4) << 20) {
+    advise_skip(study, "%s with %" PRIu32 " %% of the memory: it needs 4 MiB", manager, percent);
+    return;
+  }
+  if (capacity < UINT64_C(2) << 20) {
+    advise_skip(study, "%s with %" PRIu32 " %% of the memory, which is less than a block of 2 MiB", manager, percent);
     return;
   }
   ff_text text = {0};

@@ -53,6 +53,7 @@ void loop_run_event(event_loop *l, event e) {
     break;
   case EVENT_LINK_IDLE: fault_link_idle(l->faults); break;
   case EVENT_CLEAN: fault_clean_over(l->faults); break;
+  case EVENT_ROOM: pager_retry(l->pager); break;
   case EVENT_BATCH: fault_batch(l->faults); break;
   case EVENT_SLICE: break; /* no simulation's: device.c */
   case EVENT_NODE_DONE: node_done(l->streams, l->streams->nodes.items[index], time); break;

@@ -27,6 +27,7 @@ typedef enum event_kind {
   EVENT_BATCH,
   EVENT_LINK_IDLE,
   EVENT_CLEAN,
+  EVENT_ROOM, /* far-faults that found no room are tried again */
   EVENT_SLICE
 } event_kind;
 /* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. An index

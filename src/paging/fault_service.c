@@ -87,7 +87,10 @@ static bool flight_room(pager *p, const fault_request *request, pager_unit *unit
     p->resident -= pager_bytes(p, unit);
     p->dropped += pager_bytes(p, unit);
   } else {
-    if (!pager_make_room(p, request, pager_room_wanted(p, address, unit))) return false;
+    p->may_wait = true;
+    bool room = pager_make_room(p, request, pager_room_wanted(p, address, unit));
+    p->may_wait = false;
+    if (!room) return false;
     pager_room_take(p, address, unit);
   }
   p->in_flight += pager_bytes(p, unit);
@@ -290,6 +293,7 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address, pager_mar
   pager_note(p, unit, address, unit->duplicate ? OWNERS_COPIES : OWNERS_TAKES, source);
   if (source && !unit->duplicate) pager_came_from_device(p, unit, address);
   unit->fresh = unit->nacks != 0;
+  if (unit->fresh) p->landed = p->now;
   if (!p->allocations.items[unit->allocation].users) p->no_unused = false;
   p->in_flight -= pager_bytes(p, unit);
   p->resident += pager_bytes(p, unit);
@@ -328,6 +332,12 @@ static void feed_starved(pager *p) {
     unit->starved = false;
     if (unit->state == PAGER_RESIDENT || unit->state == PAGER_REMOTE) pager_end_tracked(p, unit);
   }
+}
+
+void pager_retry(pager *p) {
+  p->retrying = false;
+  feed_starved(p);
+  pager_keep_free(p, NULL);
 }
 
 void pager_depart(pager *p, uint32_t flight) {

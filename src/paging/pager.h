@@ -185,7 +185,9 @@ typedef struct pager_hooks {
   /* MANAGER_BUFFER: a far-fault has come into the buffer. And: it is served now; `block`: the first of its 2 MiB. */
   void (*buffered)(void *context, const fault_request *request, uint64_t address);
   void (*serve)(void *context, const pager_buffered *fault, bool block);
-  void (*unblock)(void *context, uint32_t sm);                           /* MANAGER_BLOCK: its far-fault is over */
+  void (*unblock)(void *context, uint32_t sm); /* MANAGER_BLOCK: its far-fault is over */
+  /* pager_retry then. NULL: nothing is put off */
+  void (*retry)(void *context, uint64_t time);
   void (*left)(void *context, uint64_t address, pager_unit *unit);       /* no longer in GPU memory: TLBs, caches */
   void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
   void (*zeroed)(void *context, uint32_t owner, uint64_t bytes);         /* came as zeros instead. NULL: not told */
@@ -342,6 +344,8 @@ typedef struct pager {
   uint64_t hand_address;     /* where the fallback evictor has come to */
   uint32_t used_allocations; /* that have users */
   bool spare_used;           /* nothing of these goes, for now */
+  bool may_wait, retrying;   /* room is made for what can be tried again; pager_retry will be called */
+  uint64_t landed;           /* when something last came for a far-fault */
   /* a search found that nothing else could go; until something else comes */
   bool no_unused;
   uint32_t unmappings; /* managed pages: how often they were taken from the CPU */
@@ -565,6 +569,9 @@ void pager_depart(pager *pager, uint32_t flight);
 /* The flight has landed: the unit is resident, all warps that wait for it are woken, throttled requests are
  * replayed. */
 void pager_complete(pager *pager, uint32_t flight);
+/* Far-faults that found nothing but what had just come for others, which have had the time to use it, are tried
+ * again. */
+void pager_retry(pager *pager);
 /* ---- batches: batch.c (MANAGER_BUFFER) ---- */
 
 /* Takes up to `limit` faults from the buffer, in order of address block by block, drops duplicates, and starts what is

@@ -15,6 +15,7 @@
 #include "paging/pager.h"
 
 enum { MAX_PROPOSALS = 1 << 16, GROUP_PAGES = FF_GROUP_BYTES / FF_PAGE_BYTES, MAX_SKIPS = 64 };
+#define USE_PS UINT64_C(1000000) /* a walk and an access take less than this microsecond */
 
 /* ---- what policies see ---- */
 
@@ -327,6 +328,15 @@ static void make_room_of(pager *p, const fault_request *request, uint64_t bytes,
   if (p->free < bytes) evict_by_hand(p, request, bytes, may_go(used_too));
 }
 
+/* All that is there came for far-faults. What came just now stays until the warps that were woken can have used it, and
+ * who wants room tries again then: else two that take the only room from each other would never get on. */
+static bool waits_for_uses(pager *p) {
+  if (!p->may_wait || !p->config.hooks.retry || p->now >= p->landed + USE_PS) return false;
+  if (!p->retrying) p->config.hooks.retry(p->config.hooks.context, p->landed + USE_PS);
+  p->retrying = true;
+  return true;
+}
+
 bool pager_make_room(pager *p, const fault_request *request, uint64_t bytes) {
   if (p->free >= bytes) return true;
   if (!p->resident) return false;
@@ -336,7 +346,8 @@ bool pager_make_room(pager *p, const fault_request *request, uint64_t bytes) {
   }
   if (p->free < bytes && !p->spare_used) make_room_of(p, request, bytes, true);
   /* While something is on its way a landing comes, and what has come will have been used. */
-  if (p->free < bytes && !p->spare_used && !p->in_flight) evict_by_hand(p, request, bytes, PAGER_HELD);
+  if (p->free < bytes && !p->spare_used && !p->in_flight && !waits_for_uses(p))
+    evict_by_hand(p, request, bytes, PAGER_HELD);
   pager_check(p);
   return p->free >= bytes;
 }

@@ -404,6 +404,11 @@ void fault_idle(far_faults *f) {
   fault_clean(f); /* what came without a transfer is the first that there is */
 }
 
+static void retry(void *context, uint64_t time) {
+  far_faults *f = context;
+  agenda_add(f->agenda, time, EVENT_ROOM, 0);
+}
+
 /* What policies are told of the link. */
 void fault_view(const far_faults *f, ff_view *view) {
   double per_byte = f->t->h2d_per_byte;
@@ -422,6 +427,7 @@ void fault_hooks(far_faults *f, pager_hooks *hooks) {
                          .buffered = buffered,
                          .serve = serve,
                          .unblock = unblock,
+                         .retry = retry,
                          .left = left,
                          .moved = moved,
                          .zeroed = zeroed,

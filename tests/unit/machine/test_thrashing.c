@@ -94,9 +94,34 @@ static void test_faults_come_before_what_is_added(void **state) {
     }
 }
 
+static void three_arrays(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  for (uint64_t i = 0; i < 12; i++) rig_load_wait(w, RIG_BASE + (block + warp + i) % 3 * FF_BLOCK_BYTES + i * 128);
+}
+
+/* Warps of several SMs take the only unit of memory from each other: what has come for one is used before it goes. */
+static void test_one_unit_serves_many(void **state) {
+  static const char *const managers[] = {"replay", "demand"};
+  for (size_t m = 0; m < 2; m++)
+    for (uint64_t units = 1; units <= 2; units++) {
+      rig r;
+      rig_open(&r, managers[m]);
+      r.unit_bytes = FF_BLOCK_BYTES;
+      r.gpu_memory = units * FF_BLOCK_BYTES;
+      rig_start(&r);
+      rig_alloc(&r, RIG_BASE, 3 * FF_BLOCK_BYTES, TRACE_MEMORY_MANAGED);
+      rig_launch(&r, (rig_kernel){.blocks = 15, .warps = 4, .warp = three_arrays});
+      alarm(60); /* on the way to a simulation that does not end */
+      const sim_result *result = rig_finish(&r);
+      alarm(0);
+      assert_string_equal(result->error, "");
+      assert_true(result->counters.faults >= 3 && result->counters.faults <= 15 * 4 * 12);
+      rig_close(&r);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_sweeps),
-                                     cmocka_unit_test(test_zeros),
-                                     cmocka_unit_test(test_faults_come_before_what_is_added)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_edges), cmocka_unit_test(test_sweeps), cmocka_unit_test(test_zeros),
+      cmocka_unit_test(test_faults_come_before_what_is_added), cmocka_unit_test(test_one_unit_serves_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
