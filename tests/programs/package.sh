@@ -18,7 +18,8 @@ for field in "Package: farfault" "Version: $version" "Section: science" "Maintai
   "libfyaml0 (" "libjansson4 (" "libzstd1 (" "libc6 ("; do expect_out "$field"; done
 expect_out triggers
 expect test "$(grep -c '^ Depends: .*mpi' out)" -eq 0 # is opened if it is there
-[[ ! -e $3/lib/farfault/libfarfault-mpi.so ]] || expect grep -q '^ Recommends: .*mpi' out
+[[ ! -e $3/lib/farfault/libfarfault-mpi.so ]] || expect grep -q '^ Suggests: clang.*mpi' out
+expect test "$(grep -c '^ Recommends: .*mpi' out)" -eq 0 # it brings much with it
 [[ ! -e $3/lib/farfault/libfarfault-http.so ]] || expect grep -q '^ Recommends: .*libmicrohttpd12' out
 expect test "$(grep '^ Depends: ' out | grep -c 'libcuda\|libfarfault')" -eq 0 # what it brings itself is no dependency
 
@@ -41,6 +42,13 @@ dpkg-deb -x "$package" "$work/root"
 run "$source/scripts/check-links.sh" --links "$work/root/usr/share/doc/farfault"
 expect_status 0
 installed=$work/root/usr/bin/farfault
+if command -v pkg-config >/dev/null; then # with the package alone, without what other packages are made from
+  for name in farfault farfault-simulate farfault-trace; do
+    run env PKG_CONFIG_LIBDIR="$work/root/usr/lib/pkgconfig" pkg-config --cflags --libs $name
+    expect_status 0
+    expect_out "-l$name"
+  done
+fi
 expect test "$(zcat "$work/root/usr/share/doc/farfault/changelog.gz" | head -1)" = "farfault ($version) unstable; urgency=medium"
 run "$installed" list machines
 expect_out "$(realpath "$work/root")/usr/share/farfault/machines/v100.yaml"
