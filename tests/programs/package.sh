@@ -6,6 +6,14 @@ for needed in cpack dpkg-deb dpkg-shlibdeps gzip; do
   command -v $needed >/dev/null || { echo "no $needed here: no Debian package to test"; echo "1 passed, 0 failed"; exit 0; }
 done
 
+# `make` makes all that is installed; what is not made by a compiler is there when cmake has run.
+if [[ -e $3/build.ninja ]] && command -v ninja >/dev/null; then
+  ninja -C "$3" -t commands product >made_by_product
+  grep -hoE "\"$3/[^\"]*\"" "$3/cmake_install.cmake" | tr -d '"' | grep -vE '/CMakeFiles/|\.cmake$|\.pc$|\$' | sort -u >installed_files
+  expect test "$(wc -l <installed_files)" -gt 30
+  while read -r file; do [[ -d $file ]] || expect grep -qF -- "${file#"$3"/}" made_by_product; done <installed_files
+fi
+
 run cpack --config "$3/CPackConfig.cmake" -G DEB -B "$work/made"
 expect_status 0
 version=$(sed -n 's/^project(farfault VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
