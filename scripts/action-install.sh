@@ -14,7 +14,8 @@ if [[ -z $package ]]; then
   cd "$FARFAULT_ACTION_SOURCE"
   scripts/install-deps.sh
   make package
-  package=$(ls "$PWD"/build/farfault_*.deb | tail -n 1)
+  packages=("$PWD"/build/farfault_*.deb)
+  package=${packages[-1]}
 fi
 [[ -f $package ]] || { echo "farfault: no package '$package'" >&2; exit 1; }
 "${root[@]}" apt-get update -qq

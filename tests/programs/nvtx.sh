@@ -153,6 +153,12 @@ open (NvtxPushPopRange): 1 time, 1 add, 1 by time
 whole 'of it' (NvtxStartEndRange): 1 time, 3 add, 3 by time
 cudaLaunchKernel: 4
 X
+# One that is open before the program uses the GPU begins with that.
+run "$farfault" run --machine v100 --memory copy -o early.ffr "$program" early
+run "$farfault" report early.ffr --export-nsys early.sqlite
+expect test "$(sqlite3 early.sqlite "SELECT start, count(*) FROM NVTX_EVENTS WHERE text = 'early'")" = "0|1"
+run python3 "$here/nsys_ranges.py" early.sqlite
+expect_out "early (NvtxPushPopRange): 1 time, 5 add"
 # The same from a recording, and of profile ranges those in which something was counted.
 run "$farfault" record --machine v100 -o repeat.fft "$program" repeat
 run "$farfault" sim --machine v100 --memory copy -o sim.ffr repeat.fft

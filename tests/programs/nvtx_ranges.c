@@ -151,6 +151,7 @@ int main(int count, char **arguments) {
   pthread_t thread;
   if (count > 1 && !strcmp(arguments[1], "2")) take_old();
   else inject();
+  if (count > 1 && !strcmp(arguments[1], "early")) push("early"); /* before the program uses the GPU */
   void *module = driver_open(code);
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, "add");
   CALL(cuCtxGetCurrent, (void **), &context);

@@ -6,6 +6,14 @@ for needed in cpack dpkg-deb dpkg-shlibdeps gzip; do
   command -v $needed >/dev/null || { echo "no $needed here: no Debian package to test"; echo "1 passed, 0 failed"; exit 0; }
 done
 
+# `make` makes all that is installed; what is not made by a compiler is there when cmake has run.
+if [[ -e $3/build.ninja ]] && command -v ninja >/dev/null; then
+  ninja -C "$3" -t commands product >made_by_product
+  grep -hoE "\"$3/[^\"]*\"" "$3/cmake_install.cmake" | tr -d '"' | grep -vE '/CMakeFiles/|\.cmake$|\.pc$|\$' | sort -u >installed_files
+  expect test "$(wc -l <installed_files)" -gt 30
+  while read -r file; do [[ -d $file ]] || expect grep -qF -- "${file#"$3"/}" made_by_product; done <installed_files
+fi
+
 run cpack --config "$3/CPackConfig.cmake" -G DEB -B "$work/made"
 expect_status 0
 version=$(sed -n 's/^project(farfault VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
@@ -18,7 +26,8 @@ for field in "Package: farfault" "Version: $version" "Section: science" "Maintai
   "libfyaml0 (" "libjansson4 (" "libzstd1 (" "libc6 ("; do expect_out "$field"; done
 expect_out triggers
 expect test "$(grep -c '^ Depends: .*mpi' out)" -eq 0 # is opened if it is there
-[[ ! -e $3/lib/farfault/libfarfault-mpi.so ]] || expect grep -q '^ Recommends: .*mpi' out
+[[ ! -e $3/lib/farfault/libfarfault-mpi.so ]] || expect grep -q '^ Suggests: clang.*mpi' out
+expect test "$(grep -c '^ Recommends: .*mpi' out)" -eq 0 # it brings much with it
 [[ ! -e $3/lib/farfault/libfarfault-http.so ]] || expect grep -q '^ Recommends: .*libmicrohttpd12' out
 expect test "$(grep '^ Depends: ' out | grep -c 'libcuda\|libfarfault')" -eq 0 # what it brings itself is no dependency
 
@@ -41,6 +50,13 @@ dpkg-deb -x "$package" "$work/root"
 run "$source/scripts/check-links.sh" --links "$work/root/usr/share/doc/farfault"
 expect_status 0
 installed=$work/root/usr/bin/farfault
+if command -v pkg-config >/dev/null; then # with the package alone, without what other packages are made from
+  for name in farfault farfault-simulate farfault-trace; do
+    run env PKG_CONFIG_LIBDIR="$work/root/usr/lib/pkgconfig" pkg-config --cflags --libs $name
+    expect_status 0
+    expect_out "-l$name"
+  done
+fi
 expect test "$(zcat "$work/root/usr/share/doc/farfault/changelog.gz" | head -1)" = "farfault ($version) unstable; urgency=medium"
 run "$installed" list machines
 expect_out "$(realpath "$work/root")/usr/share/farfault/machines/v100.yaml"

@@ -155,4 +155,12 @@ run "$farfault" trace info first.fft
 expect_out "launches      1"
 run "$farfault" sim --memory copy first.fft
 expect_status 0
+
+# What it says is as wide as the terminal.
+if command -v python3 >/dev/null; then
+  run python3 "$here/on_terminal.py" 60 "$farfault" record -o wide.fft "$workloads/vectoradd" 1000
+  expect_status 0
+  expect_out "operations"
+  expect test "$(grep -cE '^.{61}' out)" -eq 0
+fi
 finish

@@ -140,8 +140,12 @@ static bool pass_first(const char *file, const parts *p, ff_text *said) {
   return false;
 }
 
+/* Each line as a message: as long as the terminal's. */
 static void say(ff_text *said) {
-  if (said->length) fputs(said->chars, stderr);
+  static const char name[] = "farfault: ";
+  char *rest = NULL;
+  for (char *line = said->chars ? strtok_r(said->chars, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+    cli_fail(0, "%s", strncmp(line, name, sizeof name - 1) ? line : line + sizeof name - 1);
   free(said->chars);
   *said = (ff_text){0};
 }
