@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For read.py: texts FILE... prints each module as text or says what is wrong with it; texts --break FILE... reads
+/* For read.py: texts FILE... prints "=== FILE" and the module as text, or what is wrong with it, for each; texts --break FILE... reads
  * every beginning of each file, and the file with every byte changed, and ends with an error where one of them is read
  * without complaint though it is cut, or is refused without saying why. Both read from memory that ends where the bytes
  * end. */
@@ -33,8 +33,10 @@ static void print_file(const char *path, const unsigned char *bytes, size_t size
   char *text;
   ff_error error;
   size_t length = 0;
+  printf("=== %s\n", path);
   if (read_copy(bytes, size, &text, &error) == FF_OK) {
     fputs(text, stdout);
+    if (*error.message) complain(path, 0, "is read, and leaves a message");
     if (tile_bytecode_size(bytes, &length, &error) != FF_OK || length != size)
       complain(path, length, "is said to be the end");
   } else {
@@ -65,6 +67,7 @@ static void break_file(const char *path, unsigned char *bytes, size_t size) {
       bytes[at] ^= changes[change];
       ff_status status = read_copy(bytes, size, &text, &error);
       if (status != FF_OK) check_refusal(path, at, status, text, &error);
+      else if (*error.message) complain(path, at, "is read, and leaves a message");
       free(text);
       bytes[at] ^= changes[change];
     }
