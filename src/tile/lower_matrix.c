@@ -3,15 +3,17 @@
  * multiplying and adding.
  *
  * mma.sync multiplies 16 x K by K x 8, K being 32 bytes; where its elements are (PTX ISA, matrix fragments) are layouts
- * like all others. The warps of a block share the rows and columns of the result; each has the rows of the left matrix
- * and the columns of the right one that it needs. */
+ * like all others. Its factors come by ldmatrix from shared memory, where they fit; else as any value comes to a
+ * layout. The warps of a block share the rows and columns of the result; each has the rows of the left matrix and the
+ * columns of the right one that it needs. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "tile/lower_elements.h"
 
-#define SHARED_BYTES 65536u /* of both matrices, for products without mma.sync */
+#define SHARED_BYTES 65536u    /* of both matrices, for products without mma.sync */
+#define PUBLISHED_BYTES 40960u /* of one, for those with it */
 
 typedef struct shape {
   uint32_t batch, m, n, k; /* logarithms */
@@ -23,8 +25,6 @@ typedef struct plan {
   uint32_t row_warps, column_warps; /* logarithms */
   tile_layout left, right, sum;
 } plan;
-
-static uint32_t log2_of(uint64_t power) { return (uint32_t)__builtin_ctzll(power); }
 
 static bool shape_of(const tile_op *op, shape *s) {
   if (op->operand_count < 3) return false;
@@ -38,10 +38,10 @@ static bool shape_of(const tile_op *op, shape *s) {
   if (a->shape[r] != c->shape[r] || b->shape[r + 1] != c->shape[r + 1] || a->shape[r + 1] != b->shape[r] ||
       (r && (a->shape[0] != b->shape[0] || a->shape[0] != c->shape[0])))
     return false;
-  *s = (shape){.batch = r ? log2_of((uint64_t)a->shape[0]) : 0,
-               .m = log2_of((uint64_t)a->shape[r]),
-               .n = log2_of((uint64_t)b->shape[r + 1]),
-               .k = log2_of((uint64_t)a->shape[r + 1]),
+  *s = (shape){.batch = r ? lower_log2((uint64_t)a->shape[0]) : 0,
+               .m = lower_log2((uint64_t)a->shape[r]),
+               .n = lower_log2((uint64_t)b->shape[r + 1]),
+               .k = lower_log2((uint64_t)a->shape[r + 1]),
                .scalar = a->scalar,
                .sum = c->scalar};
   if (op->opcode == TILE_OP_MMAF_SCALED) s->scalar = TILE_TF32; /* exact in tf32 after scaling: see scaled() */
@@ -63,7 +63,7 @@ static bool plan_of(const lower *l, const tile_op *op, const shape *s, plan *p) 
   default: break;
   }
   if (!known) return false;
-  *p = (plan){.unit = log2_of(32 / tile_scalar_bits(s->scalar))};
+  *p = (plan){.unit = lower_log2(32 / tile_scalar_bits(s->scalar))};
   if (s->m < 4 || s->n < 3 || s->k < p->unit + 3 || l->thread_bits < 5) return false;
   uint32_t warps = l->thread_bits - 5, u = p->unit, steps = s->k - u - 3;
   p->row_warps = least((warps + 1) / 2, s->m - 4);
@@ -112,6 +112,114 @@ bool lower_matrix_layout(lower *l, const tile_op *op, tile_layout *layout) {
   return true;
 }
 
+/* ---- fragments by ldmatrix ---- */
+
+/* A factor in shared memory, rows padded by 16 bytes so that eight of them lie in different banks. */
+typedef struct published {
+  uint32_t base;                 /* register */
+  bool transposed;               /* k is not the dimension that runs along rows: ldmatrix.trans */
+  uint32_t k_bytes, other_bytes; /* from one element to the next along k, and along m or n */
+  uint32_t batch_bytes;
+} published;
+
+/* Whether bit `bit` of an element's number changes faster, where the value lies now, than bit `than`. */
+static bool faster(const tile_layout *layout, uint32_t bit, uint32_t than) {
+  uint32_t a = layout->of[bit], b = layout->of[than];
+  if ((a & LAYOUT_THREAD) != (b & LAYOUT_THREAD)) return !(a & LAYOUT_THREAD) && a < 2;
+  return a < b;
+}
+
+/* Brings a factor to shared memory, in the order in which it lies if ldmatrix can turn it; false: it does not fit.
+ * `k_first`: of k's bits in an element's number; `low`, `high`: logarithms of the low and the high dimension. */
+static bool publish(lower *l, const lowered *value, const shape *s, uint32_t k_first, uint32_t other, published *to) {
+  uint32_t bytes = tile_scalar_bits(s->scalar) / 8, other_first = k_first ? 0 : s->k;
+  tile_layout usual = {0};
+  if (value->splat || value->lazy) {
+    tile_type type = {.kind = TILE_KIND_TILE, .rank = 1, .shape = {INT64_C(1) << (s->batch + s->k + other)}};
+    usual = layout_default(l, &type);
+    value = layout_convert(l, value, s->scalar, &usual);
+  }
+  to->transposed = bytes == 2 && faster(&value->layout, other_first, k_first);
+  uint32_t along = to->transposed ? other : s->k, rows = to->transposed ? s->k : other;
+  uint32_t pitch = (bytes << along) + 16;
+  to->k_bytes = to->transposed ? pitch : bytes;
+  to->other_bytes = to->transposed ? bytes : pitch;
+  to->batch_bytes = pitch << rows;
+  if ((uint64_t)to->batch_bytes << s->batch > PUBLISHED_BYTES) return false;
+  uint32_t weights[LAYOUT_BITS_MAX];
+  for (uint32_t b = 0; b < s->k; b++) weights[k_first + b] = to->k_bytes << b;
+  for (uint32_t b = 0; b < other; b++) weights[other_first + b] = to->other_bytes << b;
+  for (uint32_t b = 0; b < s->batch; b++) weights[s->k + other + b] = to->batch_bytes << b;
+  to->base = layout_publish(l, value, s->scalar, weights, to->batch_bytes << s->batch);
+  return true;
+}
+
+/* What this thread's row of an 8 x 8 matrix adds to base: lanes 0 to 7 name the rows of the first matrix of ldmatrix,
+ * 8 to 15 those of the second, and so on. The second matrix is 8 rows (or columns) further if `second_is_k` is false,
+ * else 16 bytes further along k, and the third and fourth the other way. warp_bits: which warps have which part of m or
+ * n, from bit `first` of the warp's number on, each `warp_bytes` apart. */
+static uint32_t lane_address(lower *l, const published *p, uint32_t unit, bool second_is_k, uint32_t first,
+                             uint32_t warp_bits, uint32_t warp_bytes) {
+  uint32_t row = lower_register(l, CLASS_WORD), second = lower_register(l, CLASS_WORD);
+  uint32_t third = lower_register(l, CLASS_WORD), address = lower_register(l, CLASS_WORD);
+  lower_emit(l, "bfe.u32 %%r%u, %%r%u, 0, 3;", row, l->thread);
+  lower_emit(l, "bfe.u32 %%r%u, %%r%u, 3, 1;", second, l->thread);
+  lower_emit(l, "bfe.u32 %%r%u, %%r%u, 4, 1;", third, l->thread);
+  /* A matrix has eight rows of 16 bytes: along k it is 8 elements of 16 bits, 1 << (unit + 2) of others. */
+  uint32_t k_step = p->k_bytes << (unit + 2), other_step = p->other_bytes * 8;
+  lower_emit(l, "mad.lo.u32 %%r%u, %%r%u, %u, %%r%u;", address, row, p->transposed ? p->k_bytes : p->other_bytes,
+             p->base);
+  lower_emit(l, "mad.lo.u32 %%r%u, %%r%u, %u, %%r%u;", address, second, second_is_k ? k_step : other_step, address);
+  lower_emit(l, "mad.lo.u32 %%r%u, %%r%u, %u, %%r%u;", address, third, second_is_k ? other_step : k_step, address);
+  if (warp_bits) {
+    uint32_t warp = lower_register(l, CLASS_WORD);
+    lower_emit(l, "bfe.u32 %%r%u, %%r%u, %u, %u;", warp, l->thread, 5 + first, warp_bits);
+    lower_emit(l, "mad.lo.u32 %%r%u, %%r%u, %u, %%r%u;", address, warp, warp_bytes, address);
+  }
+  return address;
+}
+
+/* The registers of mma.sync for the left matrix: four for each 16 rows and step of k. */
+static uint32_t *left_fragments(lower *l, const published *p, const shape *s, const plan *q) {
+  uint32_t steps = s->k - q->unit - 3, rows = s->m - 4 - q->row_warps, count = 1u << (s->batch + rows + steps);
+  uint32_t *words = ff_arena_alloc(l->arena, 4 * count * sizeof *words);
+  uint32_t address = lane_address(l, p, q->unit, false, 0, q->row_warps, p->other_bytes << (4 + rows));
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t k = i & ((1u << steps) - 1), row = i >> steps & ((1u << rows) - 1), batch = i >> (steps + rows);
+    uint32_t at = k * (p->k_bytes << (q->unit + 3)) + row * (p->other_bytes << 4) + batch * p->batch_bytes;
+    for (uint32_t j = 0; j < 4; j++) words[4 * i + j] = lower_register(l, CLASS_WORD);
+    lower_emit(l, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 {%%r%u, %%r%u, %%r%u, %%r%u}, [%%r%u+%u];",
+               p->transposed ? ".trans" : "", words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3],
+               address, at);
+  }
+  return words;
+}
+
+/* Those for the right matrix: two for each 8 columns and step of k; two of these columns in one instruction. */
+static uint32_t *right_fragments(lower *l, const published *p, const shape *s, const plan *q) {
+  uint32_t steps = s->k - q->unit - 3, columns = s->n - 3 - q->column_warps;
+  uint32_t *words = ff_arena_alloc(l->arena, sizeof *words << (1 + s->batch + columns + steps));
+  uint32_t address = lane_address(l, p, q->unit, true, q->row_warps, q->column_warps, p->other_bytes << (3 + columns));
+  for (uint32_t batch = 0; batch < 1u << s->batch; batch++)
+    for (uint32_t column = 0; column < 1u << columns; column += 2)
+      for (uint32_t k = 0; k < 1u << steps; k++) {
+        uint32_t at = k * (p->k_bytes << (q->unit + 3)) + column * (p->other_bytes << 3) + batch * p->batch_bytes;
+        uint32_t *first = words + ((((size_t)batch << columns | column) << steps | k) << 1);
+        uint32_t *second = first + ((size_t)2 << steps);
+        for (uint32_t j = 0; j < 2; j++) {
+          first[j] = lower_register(l, CLASS_WORD);
+          if (columns) second[j] = lower_register(l, CLASS_WORD);
+        }
+        if (columns)
+          lower_emit(l, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 {%%r%u, %%r%u, %%r%u, %%r%u}, [%%r%u+%u];",
+                     p->transposed ? ".trans" : "", first[0], first[1], second[0], second[1], address, at);
+        else
+          lower_emit(l, "ldmatrix.sync.aligned.m8n8.x2%s.shared.b16 {%%r%u, %%r%u}, [%%r%u+%u];",
+                     p->transposed ? ".trans" : "", first[0], first[1], address, at);
+      }
+  return words;
+}
+
 /* ---- mma.sync ---- */
 
 /* Registers of 32 bits, of elements that follow each other. */
@@ -148,12 +256,15 @@ static const char *factor_name(const tile_op *op, const shape *s, bool left) {
 }
 
 static void by_mma(lower *l, tile_op *op, const shape *s, const plan *p, const lowered *const factors[2]) {
-  const lowered *left = layout_convert(l, factors[0], s->scalar, &p->left);
-  const lowered *right = layout_convert(l, factors[1], s->scalar, &p->right);
+  published place;
+  uint32_t *a, *b;
+  if (publish(l, factors[0], s, 0, s->m, &place)) a = left_fragments(l, &place, s, p);
+  else a = pack(l, layout_convert(l, factors[0], s->scalar, &p->left), p->unit);
+  if (publish(l, factors[1], s, s->n, s->n, &place)) b = right_fragments(l, &place, s, p);
+  else b = pack(l, layout_convert(l, factors[1], s->scalar, &p->right), p->unit);
   const lowered *sum = layout_convert(l, lower_value(l, op->operands[2]), s->sum, &p->sum);
   lowered *result = lower_result(l, &op->results[0], &p->sum);
   if (l->status) return;
-  uint32_t *a = pack(l, left, p->unit), *b = pack(l, right, p->unit);
   bool halves = s->sum == TILE_F16;
   uint32_t *c = halves ? pack(l, sum, 1) : sum->registers, *d = result->registers;
   if (halves) {
@@ -166,9 +277,10 @@ static void by_mma(lower *l, tile_op *op, const shape *s, const plan *p, const l
   snprintf(name, sizeof name, "mma.sync.aligned.m16n8k%u.row.col.%s.%s.%s.%s", 8u << p->unit, sums,
            factor_name(op, s, true), factor_name(op, s, false), sums);
   uint32_t steps = s->k - p->unit - 3, rows = s->m - 4 - p->row_warps, columns = s->n - 3 - p->column_warps;
-  for (uint32_t i = 0; i < 1u << (s->batch + rows); i++)
-    for (uint32_t j = 0; j < 1u << columns; j++)
-      for (uint32_t k = 0; k < 1u << steps && !l->status; k++) {
+  /* k outside: a sum is added to again only after all others were. */
+  for (uint32_t k = 0; k < 1u << steps; k++)
+    for (uint32_t i = 0; i < 1u << (s->batch + rows); i++)
+      for (uint32_t j = 0; j < 1u << columns && !l->status; j++) {
         uint32_t batch = i >> rows;
         const uint32_t *x = a + (((size_t)i << steps | k) << 2),
                        *y = b + (((((size_t)batch << columns) | j) << steps | k) << 1);
@@ -317,13 +429,13 @@ static void by_multiplying(lower *l, tile_op *op, const shape *s, const lowered 
   }
   while (x.k_bits && (((1u << s->m) + (1u << s->n)) * (uint64_t)x.bytes << (x.k_bits + s->batch)) > SHARED_BYTES)
     x.k_bits--;
-  uint32_t right_at = x.bytes << (s->m + x.k_bits + s->batch);
+  uint32_t right_at = ((x.bytes << (s->m + x.k_bits + s->batch)) + 15) & ~15u; /* vectors are aligned */
   uint32_t all = right_at + (x.bytes << (s->n + x.k_bits + s->batch));
   if (all > SHARED_BYTES) {
     lower_fail(l, op, FF_UNSUPPORTED, "tiles of that size, whose product mma.sync does not make");
     return;
   }
-  if (l->scratch_bytes < (all + 1) / 2) l->scratch_bytes = ((all + 1) / 2 + 15) & ~15u;
+  if (l->scratch_bytes < (all + 1) / 2) l->scratch_bytes = ((all + 1) / 2 + 15) & ~15u; /* both halves, as one */
   const lowered *sum = layout_convert(l, lower_value(l, op->operands[2]), s->sum, &x.layout);
   uint32_t count = 1u << x.layout.registers;
   x.sums = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
@@ -360,7 +472,7 @@ static const lowered *scaled(lower *l, tile_op *op, const shape *s, uint32_t whi
   const tile_type *type = scale->type;
   uint32_t bits = layout->bits;
   bool fits = type->kind == TILE_KIND_TILE && type->rank == factor->type->rank;
-  uint32_t scale_bits = fits ? log2_of(tile_elements(type)) : 0, dropped = bits - scale_bits;
+  uint32_t scale_bits = fits ? lower_log2(tile_elements(type)) : 0, dropped = bits - scale_bits;
   if (!fits || scale_bits > bits || dropped > s->k || (type->scalar != TILE_E8M0 && type->scalar != TILE_E4M3) ||
       (factor->type->scalar != TILE_E4M3 && factor->type->scalar != TILE_E5M2 && factor->type->scalar != TILE_E2M1)) {
     lower_fail(l, op, FF_PARSE, "its scales do not fit its factors");

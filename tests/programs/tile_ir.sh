@@ -40,12 +40,12 @@ expect_status 0
 for machine in h200 v100; do
   run "$farfault" run --memory none --machine $machine "$program" turn add.tileirbc
   expect_status 0
-  expect_out "shared 65536"
+  expect test "$(sed -n 's/^shared //p' out)" -gt 49152
   expect_out PASSED
 done
 run "$farfault" run --memory none --machine gtx480 "$program" turn add.tileirbc
 expect_status 2
-expect_err "65536 bytes"
+expect_err "bytes of shared memory per block, 49152 are possible"
 
 # A recording has the blocks that ran, and simulates to what a run gives; so with kernels bound to SMs, and on a machine without tensor copies.
 run "$farfault" run --memory copy,uvm --json run.json "$program" module add.tileirbc 100000
@@ -74,6 +74,14 @@ run "$farfault" memcheck "$program" outside add.tileirbc 1024
 expect_status 1
 expect_err "Invalid __global__ write of size 4 bytes"
 expect_err "of size 2048 bytes"
+
+# The translation can be looked at, as PTX is.
+run "$farfault" disasm add.tileirbc
+expect_status 0
+expect_out ".visible .entry add("
+expect_out ".visible .entry turn("
+run "$farfault" disasm first # no code
+expect test "$status" -ne 0
 
 # What is broken is an error, and never a crash.
 run "$farfault" run --memory none "$program" broken add.tileirbc

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "cli/commands/ptx_code.h"
 #include "fatbin/elf.h"
 #include "ptx/analysis/cfg.h"
 #include "ptx/ir.h"
@@ -177,7 +178,7 @@ static bool is_binary_file(const char *path) {
   return is_binary(first, bytes);
 }
 
-/* What is no ELF file and no fat binary is taken for PTX text. */
+/* What is no ELF file, no fat binary and no Tile IR is taken for PTX text. */
 static ff_status write_file(const char *path, search *search, ff_text *out, ff_error *error) {
   char *text;
   size_t size;
@@ -185,7 +186,10 @@ static ff_status write_file(const char *path, search *search, ff_text *out, ff_e
   ff_status status = ff_file_read(path, 0, &text, &size, error);
   if (status) return status;
   if (is_binary(text, size)) status = write_executable(path, search, out, error);
-  else status = write_module(path, text, size, search, out, error);
+  else {
+    status = code_translate(path, &text, &size, error);
+    if (!status) status = write_module(path, text, size, search, out, error);
+  }
   free(text);
   return status;
 }

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "fatbin/elf.h"
+#include "tile/tile.h"
 #include "trace/file.h"
 
 static ff_status take_text(code *code, const char *name, const char *text, size_t length, ff_error *error) {
@@ -73,13 +74,29 @@ static bool is_trace(const char *path) {
   return is;
 }
 
+ff_status code_translate(const char *path, char **text, size_t *size, ff_error *error) {
+  char *ptx;
+  size_t length;
+  if (!*size || !tile_is_bytecode(*text, *size)) return FF_OK;
+  ff_status status = tile_to_ptx(*text, *size, &ptx, &length, error);
+  if (status) return ff_fail_at(error, status, path);
+  free(*text);
+  *text = ptx;
+  *size = length;
+  return FF_OK;
+}
+
 static ff_status take_file(code *code, const char *path, ff_error *error) {
   char *text;
   size_t size;
   ff_status status = ff_file_read(path, 0, &text, &size, error);
   if (status) return status;
   bool binary = size >= 4 && (!memcmp(text, "\177ELF", 4) || !memcmp(text, "\x50\xed\x55\xba", 4));
-  status = binary ? take_executable(code, path, error) : take_text(code, path, text, size, error);
+  if (binary) status = take_executable(code, path, error);
+  else {
+    status = code_translate(path, &text, &size, error);
+    if (!status) status = take_text(code, path, text, size, error);
+  }
   free(text);
   return status;
 }
