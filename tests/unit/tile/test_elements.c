@@ -615,4 +615,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(refusals),
 };
 
-RUN_ON_EVERY_ISA(tests)
+RUN_ON_FIRST_ISA(tests)

@@ -2,7 +2,7 @@
 /* How far Tile IR's functions are from the exact value, in units of the last place, on a sample of all patterns of f32
  * and on random ones of f64: the limits below were measured, and rounded up. The reference is the host's library with
  * more digits (double for f32, long double for f64). TILE_MATH_STRIDE=1 takes all patterns of f32 instead of each
- * 40009th. */
+ * 65537th. */
 #include "unit/tile/element_harness.h"
 
 #define COUNT 65536u
@@ -94,7 +94,7 @@ static void measure(const math_function *f, tile_scalar s, worst *w) {
 
 static uint64_t stride(void) {
   const char *text = getenv("TILE_MATH_STRIDE");
-  return text ? strtoull(text, NULL, 10) : 40009;
+  return text ? strtoull(text, NULL, 10) : 65537;
 }
 
 /* Values that matter to one function or another, and numbers whose magnitude is within the range of most. */
@@ -236,7 +236,7 @@ static void doubles(void **state) {
   for (size_t n = 0; n < sizeof functions / sizeof *functions; n++) {
     const math_function *f = &functions[n];
     if (chosen() && strcmp(chosen(), f->name)) continue;
-    if (f->limit64 > 0) check(f, TILE_F64, f->limit64, 3);
+    if (f->limit64 > 0) check(f, TILE_F64, f->limit64, 2);
   }
 }
 
@@ -334,4 +334,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(quarter_turns),  cmocka_unit_test(singles), cmocka_unit_test(doubles),    cmocka_unit_test(halves),
     cmocka_unit_test(integer_powers), cmocka_unit_test(modes),   cmocka_unit_test(all_helpers)};
 
-RUN_ON_EVERY_ISA(tests)
+RUN_ON_FIRST_ISA(tests)
