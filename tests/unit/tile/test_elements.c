@@ -204,16 +204,15 @@ static uint64_t float_reference(const element_test *t, const uint64_t v[OPERANDS
     fesetround(FE_TONEAREST);
     return bits;
   }
-  double r = compute_odd(t->opcode, value_of(t->result, v[0]), value_of(t->result, v[1]), value_of(t->result, v[2]));
+  double a = value_of(t->result, v[0]), b = value_of(t->result, v[1]), c = value_of(t->result, v[2]);
+  double r = compute_odd(t->opcode, a, b, c);
   if (isnan(r)) return mask_of(t->result) >> 1;
   uint64_t bits = rounded(t->result, r, rounding, false);
   if (r == 0 && (t->opcode == TILE_OP_ADDF || t->opcode == TILE_OP_SUBF || t->opcode == TILE_OP_FMA)) {
     fesetround(host_rounding(rounding)); /* the sign of an exact 0 */
-    bits =
-        signbit(compute64(t->opcode, value_of(t->result, v[0]), value_of(t->result, v[1]), value_of(t->result, v[2])))
-            ? mask_of(t->result) ^ mask_of(t->result) >> 1
-            : 0;
+    double zero = compute64(t->opcode, a, b, c);
     fesetround(FE_TONEAREST);
+    bits = signbit(zero) ? mask_of(t->result) ^ mask_of(t->result) >> 1 : 0;
   }
   return bits;
 }
