@@ -120,15 +120,22 @@ static void to_e2m1(lower *l, uint32_t to, uint32_t from) {
   lower_emit(l, "or.b32 %%r%u, %%r%u, %%r%u;", to, to, sign);
 }
 
-/* The exponent of the magnitude, rounded towards zero or up; 2^-127 is the least, 2^127 (254) the largest. */
+/* The exponent of the magnitude, rounded towards zero, up, or to the nearer (itof; of two equally near the even code);
+ * 2^-127 is the least, 2^127 (254) the largest. */
 static void to_e8m0(lower *l, uint8_t rounding, uint32_t to, uint32_t from) {
   uint32_t magnitude = lower_register(l, CLASS_WORD), is_nan = lower_register(l, CLASS_PREDICATE);
   lower_emit(l, "and.b32 %%r%u, %%r%u, 0x7fffffff;", magnitude, from);
   lower_emit(l, "setp.nan.f32 %%p%u, %%r%u, %%r%u;", is_nan, from, from);
-  if (rounding == TILE_ROUND_UP) { /* denormal numbers: 2^-127 is 0x00400000 and has the code 0 */
-    uint32_t tiny = lower_register(l, CLASS_PREDICATE);
-    lower_emit(l, "setp.le.u32 %%p%u, %%r%u, 0x00400000;", tiny, magnitude);
-    lower_emit(l, "add.s32 %%r%u, %%r%u, 0x007fffff;", magnitude, magnitude);
+  if (rounding != TILE_ROUND_ZERO) { /* denormal numbers: 2^-127 is 0x00400000 and has the code 0 */
+    uint32_t tiny = lower_register(l, CLASS_PREDICATE), added = lower_register(l, CLASS_WORD);
+    bool up = rounding == TILE_ROUND_UP;
+    lower_emit(l, "setp.le.u32 %%p%u, %%r%u, 0x%08x;", tiny, magnitude, up ? 0x00400000 : 0x00600000);
+    if (up) lower_emit(l, "add.s32 %%r%u, %%r%u, 0x007fffff;", magnitude, magnitude);
+    else {
+      lower_emit(l, "bfe.u32 %%r%u, %%r%u, 23, 1;", added, magnitude);
+      lower_emit(l, "add.s32 %%r%u, %%r%u, 0x003fffff;", added, added);
+      lower_emit(l, "add.s32 %%r%u, %%r%u, %%r%u;", magnitude, magnitude, added);
+    }
     lower_emit(l, "selp.b32 %%r%u, 0, %%r%u, %%p%u;", magnitude, magnitude, tiny);
   }
   lower_emit(l, "shr.u32 %%r%u, %%r%u, 23;", magnitude, magnitude);

@@ -76,7 +76,7 @@ static void expand(lower *l, inline_text which, bool flush, uint32_t to, const u
   uint32_t registers[3] = {to, from[0], count > 1 ? from[1] : from[0]}, number = l->labels++;
   l->helpers |= helpers_called(text);
   lower_emit(l, "{");
-  lower_emit(l, ".reg .b32 %%t<9>; .reg .b64 %%u<2>; .reg .pred %%q<2>;");
+  lower_emit(l, ".reg .b32 %%t<8>; .reg .b64 %%u<3>; .reg .pred %%q<2>;");
   for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
     emit_line(l, line, (size_t)(end - line), registers, flush ? ".ftz" : "", number);
   lower_emit(l, "}");

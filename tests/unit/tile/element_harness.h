@@ -240,4 +240,11 @@ static inline uint64_t some_value(tile_scalar scalar) {
   return pick % 3 == 1 ? value >> (element_random() % bits) : value;
 }
 
+/* What is tested is the translation; that instruction sets compute alike is tested in exec/. */
+#define RUN_ON_FIRST_ISA(tests)                       \
+  int main(void) {                                    \
+    test_isa = exec_isas()[0];                        \
+    return cmocka_run_group_tests(tests, NULL, NULL); \
+  }
+
 #endif
