@@ -16,12 +16,10 @@
 #define SCRATCH_BYTES 32768u /* a half's, without what is left out */
 #define NO_BASE UINT32_MAX
 
-static uint32_t log2_of(uint64_t power) { return (uint32_t)__builtin_ctzll(power); }
-
 static bool in_thread(const tile_layout *layout, uint32_t bit) { return (layout->of[bit] & LAYOUT_THREAD) != 0; }
 
 tile_layout layout_default(const lower *l, const tile_type *tile) {
-  tile_layout layout = {.bits = (uint8_t)log2_of(tile_elements(tile))};
+  tile_layout layout = {.bits = (uint8_t)lower_log2(tile_elements(tile))};
   uint32_t threads = l->thread_bits;
   /* Up to four neighbours in one thread: loads and stores of vectors. */
   uint32_t low = layout.bits <= threads ? 0 : layout.bits - threads < 2 ? layout.bits - threads : 2;
@@ -42,9 +40,9 @@ uint32_t layout_static(const tile_layout *layout, uint32_t r) {
   return element;
 }
 
-/* base + the sum over `count` bits b of the list of thread bit from[b] x weights[b], for those that are thread bits; bits
- * whose thread bits follow each other, and weights double, go together. `base` is a register, or NO_BASE for 0. False:
- * there are none, and *sum is not set. */
+/* base + the sum over `count` bits b of the list of thread bit from[b] x weights[b], for those that are thread bits;
+ * bits whose thread bits follow each other, and weights double, go together. `base` is a register, or NO_BASE for 0.
+ * False: there are none, and *sum is not set. */
 static bool thread_sum(lower *l, const uint8_t *from, const uint8_t *bits, uint32_t count, const uint32_t *weights,
                        uint32_t base, uint32_t *sum) {
   bool any = false;
@@ -120,11 +118,11 @@ typedef struct exchange {
   lowered *result;
   uint8_t source_of[LAYOUT_BITS_MAX]; /* per bit of the source's number: the reader's register or thread bit, or none */
   uint32_t source_bits, offset;
-  uint32_t width;                     /* of an element in shared memory, bytes */
-  uint32_t base;                      /* register: where this exchange's half begins */
-  uint8_t order[LAYOUT_BITS_MAX];     /* bits of the number by their place in shared memory, the lowest first */
-  uint32_t weight[LAYOUT_BITS_MAX];   /* per bit of the number: bytes in shared memory */
-  uint32_t part_bits;                 /* places within a part: the tile goes in 1 << (source_bits - part_bits) parts */
+  uint32_t width;                   /* of an element in shared memory, bytes */
+  uint32_t base;                    /* register: where this exchange's half begins */
+  uint8_t order[LAYOUT_BITS_MAX];   /* bits of the number by their place in shared memory, the lowest first */
+  uint32_t weight[LAYOUT_BITS_MAX]; /* per bit of the number: bytes in shared memory */
+  uint32_t part_bits;               /* places within a part: the tile goes in 1 << (source_bits - part_bits) parts */
 } exchange;
 
 /* The number of elements, 4, 2 or 1, that registers from 0 on have side by side in memory. */
@@ -254,8 +252,8 @@ static uint32_t scalar_width(tile_scalar scalar) {
   return bits < 8 ? 1 : bits / 8;
 }
 
-/* Places in shared memory: what the writer has side by side lies side by side. Every 128 bytes, 16 are left out, so that
- * rows of a power of two do not all begin in the same bank. */
+/* Places in shared memory: what the writer has side by side lies side by side. Every 128 bytes, 16 are left out, so
+ * that rows of a power of two do not all begin in the same bank. */
 static void choose_places(exchange *x) {
   const tile_layout *from = &x->value->layout;
   bool taken[LAYOUT_BITS_MAX] = {false};
@@ -284,7 +282,7 @@ static uint32_t take_half(lower *l, uint32_t bytes) {
 
 static lowered *through_memory(lower *l, exchange *x, tile_scalar scalar) {
   x->width = scalar_width(scalar);
-  uint32_t most = log2_of(SCRATCH_BYTES / x->width);
+  uint32_t most = lower_log2(SCRATCH_BYTES / x->width);
   x->part_bits = x->source_bits < most ? x->source_bits : most;
   choose_places(x);
   uint32_t bytes = x->width << x->part_bits;
@@ -301,7 +299,10 @@ static lowered *through_memory(lower *l, exchange *x, tile_scalar scalar) {
 
 /* The whole tile at `base`, bit b of an element's number being weights[b] bytes. */
 static void write_whole(lower *l, const lowered *value, tile_scalar scalar, uint32_t base, const uint32_t *weights) {
-  exchange x = {.value = value, .source_bits = value->layout.bits, .width = scalar_width(scalar), .base = base,
+  exchange x = {.value = value,
+                .source_bits = value->layout.bits,
+                .width = scalar_width(scalar),
+                .base = base,
                 .part_bits = value->layout.bits};
   choose_places(&x);
   memcpy(x.weight, weights, x.source_bits * sizeof *weights);

@@ -498,8 +498,8 @@ static void lower_op(lower *l, tile_op *op) {
   case TILE_OP_GET_NUM_TILE_BLOCKS: lower_block_numbers(l, op, "nctaid"); return;
   default: break;
   }
-  if (!lower_elements_op(l, op) && !lower_memory_op(l, op) && !lower_shape_op(l, op) && !lower_matrix_op(l, op) &&
-      !lower_print_op(l, op))
+  if (!lower_elements_op(l, op) && !lower_memory_op(l, op) && !lower_view_op(l, op) && !lower_shape_op(l, op) &&
+      !lower_matrix_op(l, op) && !lower_print_op(l, op))
     lower_fail(l, op, FF_UNSUPPORTED, "the virtual GPU cannot run this operation of Tile IR yet");
 }
 

@@ -5,7 +5,8 @@
  *   layout.c             where the elements of a tile are, and how they get to where another operation wants them
  *   lower_elements.c     arithmetic, comparisons, conversions: one element after the other
  *   lower_math.c         functions that PTX has no instruction for, as text that the module gets when it needs them
- *   lower_memory.c       views, loads, stores, atomic operations, globals
+ *   lower_views.c        views, and loads and stores through them
+ *   lower_memory.c       loads and stores by pointers, atomic operations, globals
  *   lower_shape.c        constants, iota, permute, broadcast, cat, extract, reduce, scan
  *   lower_matrix.c       mmaf, mmaf_scaled, mmai
  *   lower_print.c        print_tko, assert
@@ -95,6 +96,8 @@ typedef struct lower {
   void *loop; /* of lower.c: the innermost loops, for break and continue */
 } lower;
 
+static inline uint32_t lower_log2(uint64_t power) { return (uint32_t)__builtin_ctzll(power); } /* of a power of two */
+
 /* ---- text ---- */
 
 /* A line of PTX, indented; nothing after the first error. Registers are written "%r12": LOWER_R(c, n) names one. */
@@ -156,6 +159,7 @@ void lower_elementwise(lower *l, tile_op *op, lower_element_fn *element); /* in 
 
 bool lower_elements_op(lower *l, tile_op *op); /* false: not one of its operations */
 bool lower_memory_op(lower *l, tile_op *op);
+bool lower_view_op(lower *l, tile_op *op);
 bool lower_shape_op(lower *l, tile_op *op);
 bool lower_matrix_op(lower *l, tile_op *op);
 bool lower_print_op(lower *l, tile_op *op);

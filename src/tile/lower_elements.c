@@ -15,8 +15,13 @@ uint32_t element_extend(lower *l, tile_scalar scalar, bool is_signed, uint32_t f
   if (scalar == TILE_I32) return from;
   if (scalar != TILE_I1 && !is_signed) return from;
   uint32_t to = lower_register(l, CLASS_WORD);
-  if (scalar == TILE_I1) lower_emit(l, "selp.b32 %%r%u, %d, 0, %%p%u;", to, is_signed ? -1 : 1, from);
-  else lower_emit(l, "bfe.s32 %%r%u, %%r%u, 0, %u;", to, from, tile_scalar_bits(scalar));
+  if (scalar == TILE_I1) {
+    lower_emit(l, "selp.b32 %%r%u, %d, 0, %%p%u;", to, is_signed ? -1 : 1, from);
+  } else { /* two shifts, as compiled code has no bfe.s32 */
+    uint32_t unused = 32 - tile_scalar_bits(scalar);
+    lower_emit(l, "shl.b32 %%r%u, %%r%u, %u;", to, from, unused);
+    lower_emit(l, "shr.s32 %%r%u, %%r%u, %u;", to, to, unused);
+  }
   return to;
 }
 

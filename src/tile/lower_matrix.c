@@ -3,8 +3,9 @@
  * multiplying and adding.
  *
  * mma.sync multiplies 16 x K by K x 8, K being 32 bytes; where its elements are (PTX ISA, matrix fragments) are layouts
- * like all others. Its factors come by ldmatrix from shared memory, where they fit; else as any value comes to a layout. The warps of a block share the rows and columns of the result; each has the rows of the left matrix
- * and the columns of the right one that it needs. */
+ * like all others. Its factors come by ldmatrix from shared memory, where they fit; else as any value comes to a
+ * layout. The warps of a block share the rows and columns of the result; each has the rows of the left matrix and the
+ * columns of the right one that it needs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +26,6 @@ typedef struct plan {
   tile_layout left, right, sum;
 } plan;
 
-static uint32_t log2_of(uint64_t power) { return (uint32_t)__builtin_ctzll(power); }
-
 static bool shape_of(const tile_op *op, shape *s) {
   if (op->operand_count < 3) return false;
   const tile_type *a = op->operands[0]->type, *b = op->operands[1]->type, *c = op->operands[2]->type;
@@ -39,10 +38,10 @@ static bool shape_of(const tile_op *op, shape *s) {
   if (a->shape[r] != c->shape[r] || b->shape[r + 1] != c->shape[r + 1] || a->shape[r + 1] != b->shape[r] ||
       (r && (a->shape[0] != b->shape[0] || a->shape[0] != c->shape[0])))
     return false;
-  *s = (shape){.batch = r ? log2_of((uint64_t)a->shape[0]) : 0,
-               .m = log2_of((uint64_t)a->shape[r]),
-               .n = log2_of((uint64_t)b->shape[r + 1]),
-               .k = log2_of((uint64_t)a->shape[r + 1]),
+  *s = (shape){.batch = r ? lower_log2((uint64_t)a->shape[0]) : 0,
+               .m = lower_log2((uint64_t)a->shape[r]),
+               .n = lower_log2((uint64_t)b->shape[r + 1]),
+               .k = lower_log2((uint64_t)a->shape[r + 1]),
                .scalar = a->scalar,
                .sum = c->scalar};
   if (op->opcode == TILE_OP_MMAF_SCALED) s->scalar = TILE_TF32; /* exact in tf32 after scaling: see scaled() */
@@ -64,7 +63,7 @@ static bool plan_of(const lower *l, const tile_op *op, const shape *s, plan *p) 
   default: break;
   }
   if (!known) return false;
-  *p = (plan){.unit = log2_of(32 / tile_scalar_bits(s->scalar))};
+  *p = (plan){.unit = lower_log2(32 / tile_scalar_bits(s->scalar))};
   if (s->m < 4 || s->n < 3 || s->k < p->unit + 3 || l->thread_bits < 5) return false;
   uint32_t warps = l->thread_bits - 5, u = p->unit, steps = s->k - u - 3;
   p->row_warps = least((warps + 1) / 2, s->m - 4);
@@ -117,9 +116,9 @@ bool lower_matrix_layout(lower *l, const tile_op *op, tile_layout *layout) {
 
 /* A factor in shared memory, rows padded by 16 bytes so that eight of them lie in different banks. */
 typedef struct published {
-  uint32_t base;                   /* register */
-  bool transposed;                 /* k is not the dimension that runs along rows: ldmatrix.trans */
-  uint32_t k_bytes, other_bytes;   /* from one element to the next along k, and along m or n */
+  uint32_t base;                 /* register */
+  bool transposed;               /* k is not the dimension that runs along rows: ldmatrix.trans */
+  uint32_t k_bytes, other_bytes; /* from one element to the next along k, and along m or n */
   uint32_t batch_bytes;
 } published;
 
@@ -472,7 +471,7 @@ static const lowered *scaled(lower *l, tile_op *op, const shape *s, uint32_t whi
   const tile_type *type = scale->type;
   uint32_t bits = layout->bits;
   bool fits = type->kind == TILE_KIND_TILE && type->rank == factor->type->rank;
-  uint32_t scale_bits = fits ? log2_of(tile_elements(type)) : 0, dropped = bits - scale_bits;
+  uint32_t scale_bits = fits ? lower_log2(tile_elements(type)) : 0, dropped = bits - scale_bits;
   if (!fits || scale_bits > bits || dropped > s->k || (type->scalar != TILE_E8M0 && type->scalar != TILE_E4M3) ||
       (factor->type->scalar != TILE_E4M3 && factor->type->scalar != TILE_E5M2 && factor->type->scalar != TILE_E2M1)) {
     lower_fail(l, op, FF_PARSE, "its scales do not fit its factors");

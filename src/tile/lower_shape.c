@@ -12,13 +12,11 @@
 
 #define SLICES_MAX 64u /* of extract with an index that is known at run time only */
 
-static uint32_t log2_of(uint64_t power) { return (uint32_t)__builtin_ctzll(power); }
-
 /* The first bit of dimension k in an element's number; *bits: how many it has. */
 static uint32_t dimension_bits(const tile_type *type, uint32_t k, uint32_t *bits) {
   uint32_t first = 0;
-  for (uint32_t d = type->rank; d-- > k + 1;) first += log2_of((uint64_t)type->shape[d]);
-  *bits = log2_of((uint64_t)type->shape[k]);
+  for (uint32_t d = type->rank; d-- > k + 1;) first += lower_log2((uint64_t)type->shape[d]);
+  *bits = lower_log2((uint64_t)type->shape[k]);
   return first;
 }
 
@@ -139,7 +137,7 @@ static void put_off(lower *l, tile_value *result, const lowered *of, uint32_t of
   lowered *value = ff_arena_alloc(l->arena, sizeof *value);
   value->class = of->class;
   value->divisor = of->divisor;
-  value->layout.bits = (uint8_t)log2_of(tile_elements(result->type));
+  value->layout.bits = (uint8_t)lower_log2(tile_elements(result->type));
   value->lazy = of;
   value->lazy_bits = of_bits;
   memcpy(value->lazy_columns, columns, LAYOUT_BITS_MAX);
@@ -165,7 +163,7 @@ static void lower_broadcast(lower *l, tile_op *op) {
     for (uint32_t b = 0; b < bits && from_bits; b++) columns[first + b] = (uint8_t)(source + b);
   }
   if (value->splat || tile_elements(from) == tile_elements(to)) lower_alias(l, &op->results[0], value);
-  else put_off(l, &op->results[0], value, log2_of(tile_elements(from)), columns);
+  else put_off(l, &op->results[0], value, lower_log2(tile_elements(from)), columns);
 }
 
 static void lower_permute(lower *l, tile_op *op) {
@@ -187,7 +185,7 @@ static void lower_permute(lower *l, tile_op *op) {
   }
   const lowered *value = lower_value(l, op->operands[0]);
   if (value->splat) lower_alias(l, &op->results[0], value);
-  else if (value->lazy) put_off(l, &op->results[0], value, log2_of(tile_elements(from)), columns);
+  else if (value->lazy) put_off(l, &op->results[0], value, lower_log2(tile_elements(from)), columns);
   else {
     tile_layout layout = value->layout;
     for (uint32_t b = 0; b < layout.bits; b++) layout.of[b] = value->layout.of[columns[b]];
@@ -260,8 +258,8 @@ static lowered *take_slice(lower *l, const tile_op *op, const tile_layout *layou
     offset |= (slice & ((1u << (from_bits - bits)) - 1)) << (source + bits);
     slice >>= from_bits - bits;
   }
-  return layout_gather(l, lower_value(l, op->operands[0]), from->scalar, log2_of(tile_elements(from)), columns, offset,
-                       layout);
+  return layout_gather(l, lower_value(l, op->operands[0]), from->scalar, lower_log2(tile_elements(from)), columns,
+                       offset, layout);
 }
 
 static void lower_extract(lower *l, tile_op *op) {
@@ -285,7 +283,7 @@ static void lower_extract(lower *l, tile_op *op) {
     uint32_t index = 0, parts = (uint32_t)(from->shape[k] / to->shape[k]);
     known = known && known_index(op->operands[op->index_first + k], &index);
     slice |= (index & (parts - 1)) << shift; /* an index that does not exist: undefined */
-    shift += log2_of(parts);
+    shift += lower_log2(parts);
   }
   if (known) {
     in_layout(l, &op->results[0], &layout, take_slice(l, op, &layout, slice)->registers);
@@ -302,7 +300,7 @@ static void lower_extract(lower *l, tile_op *op) {
     uint32_t index = lower_scalar(l, op->operands[op->index_first + k]), part = lower_register(l, CLASS_WORD);
     lower_emit(l, "shl.b32 %%r%u, %%r%u, %u;", part, index, shift);
     lower_emit(l, "or.b32 %%r%u, %%r%u, %%r%u;", number, number, part);
-    shift += log2_of((uint64_t)(from->shape[k] / to->shape[k]));
+    shift += lower_log2((uint64_t)(from->shape[k] / to->shape[k]));
   }
   for (uint32_t s = 0; s < slices; s++) {
     lowered *taken = take_slice(l, op, &layout, s);
@@ -340,8 +338,8 @@ static void lower_insert(lower *l, tile_op *op) {
     uint32_t bits, part_bits, first = dimension_bits(whole, k, &bits), source = dimension_bits(part, k, &part_bits);
     for (uint32_t b = 0; b < part_bits; b++) columns[first + b] = (uint8_t)(source + b);
   }
-  const lowered *source =
-      layout_gather(l, lower_value(l, op->operands[0]), part->scalar, log2_of(tile_elements(part)), columns, 0, layout);
+  const lowered *source = layout_gather(l, lower_value(l, op->operands[0]), part->scalar,
+                                        lower_log2(tile_elements(part)), columns, 0, layout);
   uint32_t *registers = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout->registers);
   for (uint32_t r = 0; r < 1u << layout->registers; r++) {
     uint32_t here = 0;
@@ -400,14 +398,14 @@ static void lower_pack(lower *l, tile_op *op) {
     lower_fail(l, op, FF_PARSE, "to another number of bytes");
     return;
   }
-  uint32_t source_bits = log2_of(tile_elements(from));
+  uint32_t source_bits = lower_log2(tile_elements(from));
   tile_layout layout = layout_default(l, to);
   lowered *result = lower_result(l, &op->results[0], &layout);
   uint32_t registers = result->splat ? 1 : 1u << layout.registers;
   uint8_t columns[LAYOUT_BITS_MAX];
   memset(columns, LAYOUT_FREE, sizeof columns);
   if (from_size >= to_size) { /* the low bits of an element's number say which field */
-    uint32_t k = log2_of(from_size / to_size), part;
+    uint32_t k = lower_log2(from_size / to_size), part;
     for (uint32_t b = k; b < layout.bits; b++) columns[b] = (uint8_t)(b - k);
     const lowered *source =
         layout_gather(l, lower_value(l, op->operands[0]), from->scalar, source_bits, columns, 0, &layout);
@@ -436,7 +434,7 @@ static void lower_pack(lower *l, tile_op *op) {
     }
     return;
   }
-  uint32_t k = log2_of(to_size / from_size);
+  uint32_t k = lower_log2(to_size / from_size);
   for (uint32_t b = 0; b < layout.bits; b++) columns[b] = (uint8_t)(b + k);
   const lowered *source[16];
   for (uint32_t j = 0; j < 1u << k; j++)
@@ -665,7 +663,7 @@ static void lower_reduce(lower *l, tile_op *op) {
     else fold_registers(l, &f, chosen);
   }
   for (uint32_t i = 0; i < f.count && !l->status; i++) {
-    if (!is_tile(l, op, &op->results[i]) || log2_of(tile_elements(op->results[i].type)) != f.layout.bits ||
+    if (!is_tile(l, op, &op->results[i]) || lower_log2(tile_elements(op->results[i].type)) != f.layout.bits ||
         op->results[i].type->scalar != f.scalar[i]) {
       lower_fail(l, op, FF_PARSE, "result %u has another shape or element", i);
       return;
@@ -715,7 +713,7 @@ static void lower_scan(lower *l, tile_op *op) {
     for (uint32_t i = 0; i < f.count; i++) f.registers[i] = next[i];
   }
   for (uint32_t i = 0; i < f.count && !l->status; i++) {
-    if (!is_tile(l, op, &op->results[i]) || log2_of(tile_elements(op->results[i].type)) != f.layout.bits) {
+    if (!is_tile(l, op, &op->results[i]) || lower_log2(tile_elements(op->results[i].type)) != f.layout.bits) {
       lower_fail(l, op, FF_PARSE, "result %u has another shape", i);
       return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer target: any bytes as Tile IR's bytecode. Nothing may crash, leak, read outside or take memory out of
- * proportion; what is read is printed, which goes through all of it. */
+ * proportion. What is read is printed, which goes through all of it, and translated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (status != FF_OK) return 0;
   if (strncmp(text, "version 13.", 11) != 0) abort();
   free(text);
+  status = tile_to_ptx(data, size, &text, &length, &error);
+  if (status != FF_OK && status != FF_PARSE && status != FF_UNSUPPORTED) abort();
+  if (status == FF_OK) {
+    if (text[length]) abort();
+    free(text);
+  }
   /* A module that was read has its end inside. */
   if (tile_bytecode_size(data, &length, &error) != FF_OK || length > size) abort();
   return 0;

@@ -20,8 +20,9 @@
 typedef struct element_test {
   tile_opcode opcode;
   tile_scalar operands[OPERANDS_MAX], result;
-  uint32_t operand_count; /* 0: 2 */
-  tile_op op;             /* its attributes */
+  uint32_t operand_count;                   /* 0: 2 */
+  tile_op op;                               /* its attributes */
+  uint64_t divisors[OPERANDS_MAX], divisor; /* known of the operands (0: nothing), and then of the result */
 } element_test;
 
 static inline void load_operand(lower *l, uint32_t n, const lowered *value) {
@@ -56,7 +57,9 @@ static inline ff_status lower_element(element_test *t, char **text, ff_error *er
     types[n] = (tile_type){.kind = TILE_KIND_TILE, .scalar = t->operands[n], .pointee = TILE_I32};
     operands[n].type = &types[n];
     list[n] = &operands[n];
-    load_operand(&l, n, lower_result(&l, &operands[n], NULL));
+    lowered *operand = lower_result(&l, &operands[n], NULL);
+    if (t->divisors[n]) operand->divisor = t->divisors[n];
+    load_operand(&l, n, operand);
   }
   types[OPERANDS_MAX] = (tile_type){.kind = TILE_KIND_TILE, .scalar = t->result, .pointee = TILE_I32};
   result.type = &types[OPERANDS_MAX];
@@ -70,6 +73,7 @@ static inline ff_status lower_element(element_test *t, char **text, ff_error *er
   bool known = lower_elements_op(&l, &op);
   assert_true(known);
   if (!l.status) store_result(&l, lower_value(&l, &result));
+  t->divisor = l.status ? 0 : lower_value(&l, &result)->divisor;
   if (!l.status) {
     ff_text_add(&whole, ".version 8.1\n.target sm_%u\n.address_size 64\n", l.architecture);
     lower_helpers_text(l.helpers, &whole);
@@ -236,5 +240,4 @@ static inline uint64_t some_value(tile_scalar scalar) {
   return pick % 3 == 1 ? value >> (element_random() % bits) : value;
 }
 
-/* For main(): the tests, on every instruction set of this processor. */
 #endif

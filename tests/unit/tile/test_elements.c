@@ -511,6 +511,64 @@ static void floats_to_integers(void **state) {
       }
 }
 
+/* ---- divisors ---- */
+
+static void expect_divisor(tile_opcode opcode, tile_scalar a, tile_scalar b, uint64_t of_a, uint64_t of_b,
+                           uint64_t expected) {
+  ff_error error = {0};
+  char *text;
+  element_test t = {
+      .opcode = opcode, .operands = {a, b}, .result = opcode == TILE_OP_CMPI ? TILE_I1 : a, .divisors = {of_a, of_b}};
+  if (opcode == TILE_OP_EXTI) t.operand_count = 1, t.result = TILE_I64;
+  assert_int_equal(lower_element(&t, &text, &error), FF_OK);
+  free(text);
+  if (t.divisor != expected)
+    fail_msg("operation %d of divisors %d, %d: %d", opcode, (int)of_a, (int)of_b, (int)t.divisor);
+}
+
+static void divisors(void **state) {
+  expect_divisor(TILE_OP_ADDI, TILE_I32, TILE_I32, 16, 4, 4);
+  expect_divisor(TILE_OP_SUBI, TILE_I32, TILE_I32, 2, 8, 2);
+  expect_divisor(TILE_OP_MULI, TILE_I32, TILE_I32, 16, 4, 64);
+  expect_divisor(TILE_OP_MULI, TILE_I64, TILE_I64, UINT64_C(1) << 40, UINT64_C(1) << 40, UINT64_C(1) << 62);
+  expect_divisor(TILE_OP_ANDI, TILE_I32, TILE_I32, 16, 4, 16);
+  expect_divisor(TILE_OP_ORI, TILE_I32, TILE_I32, 16, 4, 1);
+  expect_divisor(TILE_OP_MAXI, TILE_I32, TILE_I32, 16, 4, 4);
+  expect_divisor(TILE_OP_REMI, TILE_I32, TILE_I32, 16, 4, 4);
+  expect_divisor(TILE_OP_DIVI, TILE_I32, TILE_I32, 16, 4, 1);
+  expect_divisor(TILE_OP_SHLI, TILE_I32, TILE_I32, 16, 4, 16);
+  expect_divisor(TILE_OP_SHRI, TILE_I32, TILE_I32, 16, 4, 1);
+  expect_divisor(TILE_OP_CMPI, TILE_I32, TILE_I32, 16, 4, 1);
+  expect_divisor(TILE_OP_EXTI, TILE_I32, TILE_I32, 16, 1, 16);
+  expect_divisor(TILE_OP_OFFSET, TILE_POINTER, TILE_I32, 64, 4, 16);
+  expect_divisor(TILE_OP_OFFSET, TILE_POINTER, TILE_I32, 8, 4, 8);
+}
+
+static void assumed_divisors(void **state) {
+  ff_error error = {0};
+  char *text;
+  element_test t = {
+      .opcode = TILE_OP_ASSUME, .operands = {TILE_I32}, .result = TILE_I32, .operand_count = 1, .divisors = {4}};
+  static const struct {
+    tile_assumed kind;
+    uint64_t divisor;
+    bool has_every;
+    int64_t every;
+    uint64_t expected;
+  } cases[] = {{TILE_ASSUME_DIV_BY, 16, false, 0, 16}, {TILE_ASSUME_DIV_BY, 2, false, 0, 4},
+               {TILE_ASSUME_DIV_BY, 16, true, 4, 4},   {TILE_ASSUME_DIV_BY, 16, true, 1, 16},
+               {TILE_ASSUME_DIV_BY, 24, false, 0, 4},  {TILE_ASSUME_BOUNDED, 16, false, 0, 4}};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    t.op.assumed.kind = cases[n].kind;
+    t.op.assumed.divisor = cases[n].divisor;
+    t.op.assumed.has_every = cases[n].has_every;
+    t.op.assumed.every = cases[n].every;
+    assert_int_equal(lower_element(&t, &text, &error), FF_OK);
+    free(text);
+    assert_int_equal(t.divisor, cases[n].expected);
+  }
+}
+
 /* ---- errors ---- */
 
 static void refusals(void **state) {
@@ -545,6 +603,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(float_conversions),
     cmocka_unit_test(integers_to_floats),
     cmocka_unit_test(floats_to_integers),
+    cmocka_unit_test(divisors),
+    cmocka_unit_test(assumed_divisors),
     cmocka_unit_test(refusals),
 };
 
