@@ -277,9 +277,10 @@ static void by_mma(lower *l, tile_op *op, const shape *s, const plan *p, const l
   snprintf(name, sizeof name, "mma.sync.aligned.m16n8k%u.row.col.%s.%s.%s.%s", 8u << p->unit, sums,
            factor_name(op, s, true), factor_name(op, s, false), sums);
   uint32_t steps = s->k - p->unit - 3, rows = s->m - 4 - p->row_warps, columns = s->n - 3 - p->column_warps;
-  for (uint32_t i = 0; i < 1u << (s->batch + rows); i++)
-    for (uint32_t j = 0; j < 1u << columns; j++)
-      for (uint32_t k = 0; k < 1u << steps && !l->status; k++) {
+  /* k outside: a sum is added to again only after all others were. */
+  for (uint32_t k = 0; k < 1u << steps; k++)
+    for (uint32_t i = 0; i < 1u << (s->batch + rows); i++)
+      for (uint32_t j = 0; j < 1u << columns && !l->status; j++) {
         uint32_t batch = i >> rows;
         const uint32_t *x = a + (((size_t)i << steps | k) << 2),
                        *y = b + (((((size_t)batch << columns) | j) << steps | k) << 1);
