@@ -14,20 +14,19 @@ work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
 : >"$results"
-cublas=nvidia-cublas==13.4.1.3 # the last before kernels in Tile IR
 declare -A packages=(
-  [cupy]="cupy-cuda13x scipy $cublas nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-nvjitlink nvidia-cufft"
+  [cupy]="cupy-cuda13x scipy nvidia-cublas nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-nvjitlink nvidia-cufft"
   [numba]="numba numba-cuda[cu13] numpy nvidia-nvjitlink"
   [cutile]="cuda-tile cupy-cuda13x numpy"
   [torch]="torch numpy"
   [jax]="jax[cuda13]"
   [tensorflow]="tensorflow[and-cuda]"
-  [numba-tests]="numba numba-cuda[cu13] numpy scipy cffi ml_dtypes filecheck pytest psutil nvidia-nvjitlink cupy-cuda13x nvidia-curand $cublas"
+  [numba-tests]="numba numba-cuda[cu13] numpy scipy cffi ml_dtypes filecheck pytest psutil nvidia-nvjitlink cupy-cuda13x nvidia-curand nvidia-cublas"
   [pytorch-source]="torch==2.6.0 numpy pyyaml"
   [ort]="onnxruntime-gpu[cuda,cudnn]==1.23.2 onnx numpy" # the last that was found to have PTX
-  [llm]="gguf $cublas"
+  [llm]="gguf nvidia-cublas"
   [nccl]="nvidia-nccl-cu13==2.32.3 numpy"
-  [libraries]="numpy scipy $cublas nvidia-cusolver nvidia-cusparse nvidia-curand nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-nvjitlink
+  [libraries]="numpy scipy nvidia-cublas nvidia-cusolver nvidia-cusparse nvidia-curand nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-nvjitlink
     nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl"
 )
 # Parts whose programs are compiled, from the sources that a variable names; it is in compiled-check.sh.

@@ -77,7 +77,9 @@ static void cut_fraction(lower *l, uint8_t rounding, uint32_t bits, uint32_t to,
     lower_emit(l, "selp.b32 %%r%u, 0x%x, 0, %%p%u;", added, mask, is_away);
   } else if (rounding == TILE_ROUND_ZERO) {
     lower_emit(l, "mov.b32 %%r%u, 0;", added);
-  } else { /* half of the last place, a little less if that is even */
+  } else if (rounding == TILE_ROUND_AWAY) { /* half of the last place */
+    lower_emit(l, "mov.b32 %%r%u, 0x%x;", added, (mask >> 1) + 1);
+  } else { /* the same, a little less if that is even */
     lower_emit(l, "bfe.u32 %%r%u, %%r%u, %u, 1;", added, from, bits);
     lower_emit(l, "add.s32 %%r%u, %%r%u, 0x%x;", added, added, mask >> 1);
   }
@@ -145,7 +147,7 @@ static void to_e8m0(lower *l, uint8_t rounding, uint32_t to, uint32_t from) {
 
 void element_of_f32(lower *l, tile_scalar scalar, uint8_t rounding, uint32_t to, uint32_t from) {
   uint32_t wide;
-  bool has_instruction = rounding != TILE_ROUND_DOWN && rounding != TILE_ROUND_UP;
+  bool has_instruction = rounding != TILE_ROUND_DOWN && rounding != TILE_ROUND_UP && rounding != TILE_ROUND_AWAY;
   switch (scalar) {
   case TILE_F16: lower_emit(l, "cvt.%s.f16.f32 %%h%u, %%r%u;", element_rounding(rounding), to, from); return;
   case TILE_BF16:

@@ -174,6 +174,7 @@ static inline uint64_t rounded(tile_scalar scalar, double value, uint8_t roundin
     bool up = rest > 0 && (rounding == TILE_ROUND_UP     ? !sign
                            : rounding == TILE_ROUND_DOWN ? sign != 0
                            : rounding == TILE_ROUND_ZERO ? false
+                           : rounding == TILE_ROUND_AWAY ? rest >= 0.5
                                                          : rest > 0.5 || (rest == 0.5 && fmod(down, 2) == 1));
     pattern = ((uint64_t)(exponent + bias - 1) << digits) + (uint64_t)down + up;
     bool inward =

@@ -458,6 +458,10 @@ static void float_conversions(void **state) {
       }
       check_float_conversion(from, to, TILE_ROUND_EVEN);
     }
+  for (int i = 0; i < 2; i++) {
+    check_float_conversion(TILE_F32, i ? TILE_TF32 : TILE_BF16, TILE_ROUND_ZERO);
+    check_float_conversion(TILE_F32, i ? TILE_TF32 : TILE_BF16, TILE_ROUND_AWAY);
+  }
 }
 
 static uint64_t integer_to_float_reference(tile_scalar to, __int128 value) {
