@@ -9,6 +9,8 @@
 enum { TYPE_POINTER = 12, TYPE_TILE, TYPE_TENSOR_VIEW, TYPE_PARTITION_VIEW, TYPE_FUNCTION, TYPE_TOKEN };
 enum { TYPE_GATHER_VIEW = 20, TYPE_STRIDED_VIEW = 21 };
 
+#define FARTHEST (INT64_C(1) << 48) /* elements: no address space is larger, and in bytes it is far from 64 bits */
+
 static const struct scalar_row {
   uint8_t number, bits, since; /* in the bytecode; minor version */
   const char *name;
@@ -135,9 +137,12 @@ static void read_tensor_view(tile_reader *r, tile_span *span, tile_type *t, uint
   uint32_t strides = read_list(r, span, 8, t->strides);
   if (attribute) reader_varint(r, span);
   if (strides != t->rank) reader_fail(r, span, start, FF_PARSE, "%u dimensions with %u strides", t->rank, strides);
-  for (uint32_t d = 0; d < t->rank; d++)
-    if (t->shape[d] < 0 && t->shape[d] != TILE_DYNAMIC)
+  for (uint32_t d = 0; d < t->rank && r->status == FF_OK; d++) {
+    if (t->shape[d] != TILE_DYNAMIC && (t->shape[d] < 0 || t->shape[d] > FARTHEST))
       reader_fail(r, span, start, FF_PARSE, "dimension %u of a tensor is %" PRId64, d, t->shape[d]);
+    else if (t->strides[d] != TILE_DYNAMIC && (t->strides[d] < -FARTHEST || t->strides[d] > FARTHEST))
+      reader_fail(r, span, start, FF_PARSE, "stride %u of a tensor is %" PRId64, d, t->strides[d]);
+  }
 }
 
 static void read_padding(tile_reader *r, tile_span *span, tile_type *t) {
