@@ -124,6 +124,7 @@ def constants_3(version):
     m, f = entry(version)
     m.global_('secret', tile('i8', 2), [7, 8], constant=True, private=True)
     f.constant(tile('i4', 4), [-1, 0, 7, -8])
+    f.constant(tile('i4', 4), bytes([0xff, 0xf0, 0x07, 0xf8]))  # with their sign in the upper half
     f.constant(tile('i4', 2), -3)
     f.constant(tile('e2m1', 4), [0.5, -6.0, 1.0, 3.0])
     f.constant(tile('e8m0', 2), [1.0, 0.25])
@@ -221,6 +222,18 @@ def folds(version):
         f.yield_(f.andi(*r.arguments))
     with f.reduce([f.ftof(tile('e5m2', 4, 16), x), f.ftof(tile('tf32', 4, 16), x)], 0, [-math.inf, -2.0]) as r:
         f.yield_(r.arguments[0], r.arguments[3])
+    f.return_()
+    return m
+
+
+@good()
+def long_identity(version):
+    """Some writers shift all 64 bits of an f64 up, which makes a number of 65 bits."""
+    m, f = entry(version)
+    t = f.constant(tile('f64', 4), 1.0)
+    array = varint(1) + varint(2) + varint(m.type(('scalar', 'f64'))) + varint(bits_of('f64', -math.inf) << 1)
+    with f.region(88, ['f64'], varint(0) + array + varint(1) + varint(t.number), 1, [tile('f64')] * 2) as r:
+        f.yield_(f.maxf(*r.arguments))
     f.return_()
     return m
 
@@ -672,6 +685,12 @@ bad_module('too_early', 'came with version 13.4', lambda m, f: setattr(f, 'code'
 bad_module('hints', 'are no hints', lambda m, f: setattr(f, '_hints', lambda: varint(3) + b'\1') or setattr(f, 'hints', {1: 1}))
 bad_module('many_arguments', 'too many arguments', lambda m, f: [m.entry(f'k{i}', ['i32'] * 5000).return_() for i in range(100)] and None)
 bad_module('long_number', 'a number is too long', lambda m, f: setattr(f, 'code', bytearray(b'\xff' * 11)))
+bad_module('longer_number', 'a number is too long', lambda m, f: setattr(f, 'code', bytearray(b'\xff' * 9 + b'\4')))
+bad_module('number_of_65_bits', 'a number is too long', lambda m, f: setattr(f, 'code', bytearray(b'\xff' * 9 + b'\3')))
+bad_module('table', 'item 1 starts where it cannot', lambda m, f: raw(m.bytes([s for s in m.sections() if s[0] != 1] + [
+    (1, 4, b'\2\xcb\xcb\xcb' + b'\1\0\0\0' + b'\0\0\0\0' + b'k')])))
+bad_module('table_far', 'item 0 starts where it cannot', lambda m, f: raw(m.bytes([s for s in m.sections() if s[0] != 1] + [
+    (1, 4, b'\1\xcb\xcb\xcb' + b'\2\0\0\0' + b'k')])))
 bad_module('identity_count', '9 operands; the most is 8', lambda m, f: setattr(
     f, 'code', bytearray(varint(88) + varint(0) + varint(0) + varint(9) + bytes(30))))
 bad_module('attributes_deep', 'attributes are nested too deep', lambda m, f: setattr(

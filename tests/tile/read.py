@@ -30,23 +30,28 @@ def complain(*words):
 
 def run(*arguments):
     done = subprocess.run([texts, *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode < 0 or done.stderr:
-        complain(f'{arguments}: ended by {done.returncode}: {done.stderr}')
-    return done.returncode, done.stdout
+    if done.returncode or done.stderr:
+        complain(f'ended by {done.returncode}: {done.stdout[-2000:] if done.returncode > 0 else ""}{done.stderr}')
+    return done.stdout
 
 
-def write(name, module):
-    path = folder / (name + '.tileirbc')
-    path.write_bytes(module.bytes())
-    return path
+def read_all(modules):
+    """What is printed of each module: {name: text}."""
+    paths = {}
+    for name, module in modules.items():
+        paths[name] = folder / (name + '.tileirbc')
+        paths[name].write_bytes(module.bytes())
+    parts = run(*paths.values()).split('=== ')[1:]
+    found = dict(part.split('\n', 1) for part in parts)
+    return {name: found.get(str(path), '') for name, path in paths.items()}
 
 
-def check_good(name, since, make):
+def check_good(name, since, read):
     """The text of the first version, then of each that differs from the one before."""
     out, last = '', None
     for version in VERSIONS[since - 1:]:
-        status, text = run(write(f'{name}-{version}', make(version)))
-        if status or not text.startswith('version 13.'):
+        text = read[f'{name}-{version}']
+        if not text.startswith('version 13.'):
             complain(f'{name}, version {version}: {text}')
             continue
         first, body = text.split('\n', 1)
@@ -78,21 +83,20 @@ def check_corpus(name, since, make):
         complain(f'{path} is not what tile_ir.py writes')
 
 
-def check_bad(name, version, make, message):
-    status, text = run(write('bad-' + name, make(version)))
+def check_bad(name, message, text):
     if message not in text or not text.startswith(('malformed input: ', 'not supported: ')):
         complain(f'{name}: expected "{message}", got: {text}')
 
 
 folder.mkdir(parents=True, exist_ok=True)
+good = read_all({f'{name}-{version}': make(version) for name, (since, make) in cases.GOOD.items() for version in VERSIONS[since - 1:]})
 for name, (since, make) in cases.GOOD.items():
-    check_golden(name, check_good(name, since, make))
+    check_golden(name, check_good(name, since, good))
     check_corpus(name, since, make)
+bad = read_all({'bad-' + name: make(version) for name, (version, make, message) in cases.BAD.items()})
 for name, (version, make, message) in cases.BAD.items():
-    check_bad(name, version, make, message)
-for name, version in [(name, 1305) for name in cases.GOOD] + [('views', 1301), ('control', 1302), ('pointers', 1303), ('views_3', 1304)]:
-    status, text = run('--break', folder / f'{name}-{version}.tileirbc')
-    if status:
-        complain(text)
+    check_bad(name, message, bad['bad-' + name])
+broken = [(name, 1305) for name in cases.GOOD] + [('views', 1301), ('control', 1302), ('pointers', 1303), ('views_3', 1304)]
+run('--break', *[folder / f'{name}-{version}.tileirbc' for name, version in broken])
 print(f'{len(cases.GOOD)} good modules, {len(cases.BAD)} bad ones')
 sys.exit(wrong != 0)

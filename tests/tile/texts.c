@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For read.py: texts FILE... prints each module as text or says what is wrong with it; texts --break FILE... reads
+/* For read.py: texts FILE... prints "=== FILE" and the module as text, or what is wrong with it, for each; texts --break FILE... reads
  * every beginning of each file, and the file with every byte changed, and ends with an error where one of them is read
  * without complaint though it is cut, or is refused without saying why. Both read from memory that ends where the bytes
  * end. */
@@ -33,6 +33,7 @@ static void print_file(const char *path, const unsigned char *bytes, size_t size
   char *text;
   ff_error error;
   size_t length = 0;
+  printf("=== %s\n", path);
   if (read_copy(bytes, size, &text, &error) == FF_OK) {
     fputs(text, stdout);
     if (tile_bytecode_size(bytes, &length, &error) != FF_OK || length != size)
