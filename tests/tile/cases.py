@@ -532,6 +532,7 @@ simple('no_terminator', 'ends without a terminator', lambda f, i, x, b, p: _loop
 simple('two_terminators', 'operations follow a terminator', lambda f, i, x, b, p: _loop(f, lambda loop: (f.break_(), f.break_())))
 simple('two_returns', 'operations follow a terminator', lambda f, i, x, b, p: f.return_())
 simple('regions', '1 regions, not 2', lambda f, i, x, b, p: f.op(50, [], varint(b.number) + varint(1), counted=True))
+simple('no_then', '0 blocks in a region', lambda f, i, x, b, p: f.op(50, [], varint(b.number) + varint(2) + varint(0) * 2, counted=True))
 simple('blocks', '2 blocks in a region', lambda f, i, x, b, p: f.op(65, [], varint(0) + varint(1) + varint(2), counted=True))
 simple('too_deep', 'nested deeper than 64', lambda f, i, x, b, p: nest(f, b, 65))
 
@@ -693,6 +694,8 @@ bad_module('table_far', 'item 0 starts where it cannot', lambda m, f: raw(m.byte
     (1, 4, b'\1\xcb\xcb\xcb' + b'\2\0\0\0' + b'k')])))
 bad_module('identity_count', '9 operands; the most is 8', lambda m, f: setattr(
     f, 'code', bytearray(varint(88) + varint(0) + varint(0) + varint(9) + bytes(30))))
+bad_module('wide_identity', 'a number of more than 8 bits', lambda m, f: setattr(
+    f, 'code', bytearray(varint(88) + varint(0) + varint(0) + varint(1) + varint(1) + varint(m.type(('scalar', 'i8'))) + varint(300) + bytes(8))))
 bad_module('attributes_deep', 'attributes are nested too deep', lambda m, f: setattr(
     f, '_hints', lambda: varint(11) + varint(1) + varint(0) + varint(10) + varint(1) + varint(0) + b'\6\1' * 40 + b'\3\0') or
     setattr(f, 'hints', {1: 1}))

@@ -36,6 +36,7 @@ static void print_file(const char *path, const unsigned char *bytes, size_t size
   printf("=== %s\n", path);
   if (read_copy(bytes, size, &text, &error) == FF_OK) {
     fputs(text, stdout);
+    if (*error.message) complain(path, 0, "is read, and leaves a message");
     if (tile_bytecode_size(bytes, &length, &error) != FF_OK || length != size)
       complain(path, length, "is said to be the end");
   } else {
@@ -66,6 +67,7 @@ static void break_file(const char *path, unsigned char *bytes, size_t size) {
       bytes[at] ^= changes[change];
       ff_status status = read_copy(bytes, size, &text, &error);
       if (status != FF_OK) check_refusal(path, at, status, text, &error);
+      else if (*error.message) complain(path, at, "is read, and leaves a message");
       free(text);
       bytes[at] ^= changes[change];
     }
