@@ -381,6 +381,8 @@ def kernels(version):
     b = m.entry('second', ['i32'] * 3, sm_100=dict(occupancy=8), default=dict(num_worker_warps_per_cta=8))
     b.line = 40
     b.addi(b.arguments[0], b.arguments[2])
+    b.line = (17, 41)
+    b.negf(b.constant('f32', 1.0))
     b.line = 41
     b.return_()
     return m

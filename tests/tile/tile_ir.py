@@ -267,6 +267,9 @@ class Module:
 
     def _place(self, function, line):
         """The number, from 1, of the place of a line."""
+        if isinstance(line, tuple):
+            callee, caller = [self._place(function, n) for n in line]
+            return self.places.number(varint(6) + varint(callee) + varint(caller)) + 1
         file = varint(2) + varint(self.string(self.file)) + varint(self.string('/'))
         f = self.places.number(file) + 1
         unit = self.places.number(varint(1) + varint(f)) + 1
@@ -275,7 +278,7 @@ class Module:
         return self.places.number(varint(4) + varint(s) + varint(self.string(self.file)) + varint(line) + varint(1)) + 1
 
     def _lines(self):
-        lines = [[self._place(f.name, n) if n else 0 for n in [f.lines and max(f.lines)] + f.lines] for f in self.functions]
+        lines = [[self._place(f.name, n) if n else 0 for n in [next(filter(None, f.lines), 0)] + f.lines] for f in self.functions]
         out = bytearray(varint(len(lines)))
         out += b'\xcb' * (-len(out) % 4)
         at = 0
@@ -363,7 +366,7 @@ class Common:
         self.m, self.name, self.argument_types, self.hints = m, name, argument_types, hints
         self.code, self.count, self.next = bytearray(), 0, 0
         self.arguments = [self.value(t) for t in argument_types]
-        self.line, self.lines = 0, []  # line: of the operations that follow; 0: unknown
+        self.line, self.lines = 0, []  # line: of the operations that follow; 0: unknown; a pair: in a function, called from there
         self.flags = 2  # a kernel
 
     def value(self, type):
