@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 128u
+#define FF_TRACE_FORMAT 256u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -249,7 +249,8 @@ typedef enum ff_trace_operation_kind {
   FF_TRACE_SET_ACCESS, /* mapping.address, .bytes: cuMemSetAccess */
   /* sms: on which SMs the stream's launches have their blocks from here on (a green context's stream) */
   FF_TRACE_STREAM_SMS,
-  FF_TRACE_PROFILE /* number: 1 from here on the program is profiled (cudaProfilerStart), 0 it is not any more */
+  FF_TRACE_PROFILE,    /* number: 1 from here on the program is profiled (cudaProfilerStart), 0 it is not any more */
+  FF_TRACE_NAMED_RANGE /* named_range: one of the program's own ranges (NVTX) begins or ends */
 } ff_trace_operation_kind;
 
 typedef enum ff_trace_memory {
@@ -287,6 +288,15 @@ typedef struct ff_trace_range {
   bool write;     /* HOST_TOUCH */
   int32_t device; /* ADVISE, PREFETCH_RANGE: -1 is the CPU */
 } ff_trace_range;
+
+typedef struct ff_trace_named_range {
+  uint64_t number;  /* from 1, of no other range */
+  bool begin;       /* false: it ends; only the number counts */
+  bool started;     /* another thread may end it (nvtxRangeStart); else it was pushed */
+  uint8_t domain;   /* how many bytes of `name` are the domain's, without the colon; 0: the default domain */
+  uint32_t thread;  /* of the program's, from 0 */
+  const char *name; /* "step", or "domain:step"; up to 79 bytes; NULL: none */
+} ff_trace_named_range;
 
 typedef struct ff_trace_mapping {
   uint64_t address, bytes;
@@ -343,6 +353,7 @@ typedef struct ff_trace_operation {
     ff_trace_allocation allocation;
     ff_trace_copy copy;
     ff_trace_range range;
+    ff_trace_named_range named_range;
     ff_trace_mapping mapping;
     ff_trace_module module;
     ff_trace_sms sms;

@@ -141,10 +141,10 @@ class Simulation:
                 for i in range(kept["bins"])]
 
     def event_rows(self, kind: str) -> List[Row]:
-        """The events of a kind ("kernels", "copies", "batches", "transfers"): a dict each, in order of their beginning."""
+        """The events of a kind ("kernels", "copies", "ranges", "batches", "transfers"): a dict each, in order of their beginning."""
         kept = self._kept("events")
-        if kind not in ("kernels", "copies", "batches", "transfers"):
-            raise _library.InvalidError(f"{kind}: no kind of event: kernels, copies, batches, transfers")
+        if kind not in ("kernels", "copies", "ranges", "batches", "transfers"):
+            raise _library.InvalidError(f"{kind}: no kind of event: kernels, copies, ranges, batches, transfers")
         columns = {name: values for name, values in kept.get(kind, {}).items() if isinstance(values, list)}
         rows = [dict(zip(columns, values)) for values in zip(*columns.values())]
         if kind == "kernels":

@@ -53,4 +53,9 @@ static inline uint64_t divide(uint64_t x, const divider *d) {
 }
 static inline uint64_t modulo(uint64_t x, const divider *d) { return x - divide(x, d) * d->by; }
 
+/* A call of the program's, by the host's clock: from when it was made to when the host went on. */
+typedef struct host_call {
+  ps began, returned;
+} host_call;
+
 #endif

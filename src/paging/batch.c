@@ -110,6 +110,26 @@ static bool left_alone(pager *p, const pager_buffered *fault) {
   return pager_thrash_ask(p, fault->address, PAGER_GPU, p->now, &until) == PAGER_THRASH_THROTTLE;
 }
 
+static void bring_in_order(pager *p) {
+  qsort(p->to_bring.items, p->to_bring.count, sizeof *p->to_bring.items, by_range);
+  pager_bring(p, NULL, true);
+}
+
+/* Brings the `faults` first ranges and what the prefetcher has added to them. Where that may be more than memory has
+ * room for the far-faults come first: of what is absent in order of address the prefetcher's part could take all room
+ * before the first of them, batch after batch, for ever. */
+static void bring_faults_and_added(pager *p, size_t faults) {
+  uint64_t bytes = 0, room = p->memory - p->in_flight;
+  size_t all = p->to_bring.count;
+  for (size_t i = 0; i < all && bytes <= room; i++) bytes += p->to_bring.items[i].bytes;
+  if (bytes > room && all > faults && !p->config.whole_blocks) {
+    p->to_bring.count = faults;
+    bring_in_order(p);
+    p->to_bring.count = all;
+  }
+  bring_in_order(p);
+}
+
 /* The faults of one block, and what the prefetcher adds to them, in order of address. */
 static void serve_block(pager *p, const pager_buffered *faults, size_t count) {
   ff_fault *shown = ff_alloc(count * sizeof *shown);
@@ -131,8 +151,7 @@ static void serve_block(pager *p, const pager_buffered *faults, size_t count) {
   if (absent) {
     /* the driver's does nothing where pages of a block go to several places */
     if (!in_place) pager_ask_prefetcher(p, shown, absent);
-    qsort(p->to_bring.items, p->to_bring.count, sizeof *p->to_bring.items, by_range);
-    pager_bring(p, NULL, true);
+    bring_faults_and_added(p, absent);
   }
   for (size_t i = 0; i < count; i++)
     if (faults[i].unit->state == PAGER_IN_FLIGHT)

@@ -12,24 +12,34 @@
 
 typedef struct column {
   const char *name;
-  size_t offset, size;      /* of the member: 1, 4 or 8 bytes */
+  size_t offset, size;      /* of the member: 1, 4 or 8 bytes; more: a text */
   const char *const *words; /* it is written as one of these; NULL: as a number */
   uint32_t word_count;
+  bool later; /* files of earlier versions do not have it */
 } column;
 
 static const char *const direction_names[] = {"d2h", "h2d"};
 
 #define NUMBER(type, name, member) \
-  { name, offsetof(type, member), sizeof(((type *)0)->member), NULL, 0 }
+  { name, offsetof(type, member), sizeof(((type *)0)->member), NULL, 0, false }
+#define LATER(type, name, member) \
+  { name, offsetof(type, member), sizeof(((type *)0)->member), NULL, 0, true }
 #define WORD(type, name, member, words) \
-  { name, offsetof(type, member), sizeof(((type *)0)->member), words, sizeof words / sizeof *words }
+  { name, offsetof(type, member), sizeof(((type *)0)->member), words, sizeof words / sizeof *words, false }
 #define SPAN(type) NUMBER(type, "begin_ps", begin), NUMBER(type, "end_ps", end)
 static const column kernel_columns[] = {
-    NUMBER(history_kernel, "kernel", kernel), NUMBER(history_kernel, "launch", launch),
-    NUMBER(history_kernel, "stream", stream), SPAN(history_kernel), NUMBER(history_kernel, "blocks", blocks)};
-static const column copy_columns[] = {
-    WORD(history_copy, "kind", kind, history_copy_names), NUMBER(history_copy, "stream", stream),
-    NUMBER(history_copy, "allocation", allocation), SPAN(history_copy), NUMBER(history_copy, "bytes", bytes)};
+    NUMBER(history_kernel, "kernel", kernel),      NUMBER(history_kernel, "launch", launch),
+    NUMBER(history_kernel, "stream", stream),      SPAN(history_kernel),
+    NUMBER(history_kernel, "blocks", blocks),      LATER(history_kernel, "called_ps", called),
+    LATER(history_kernel, "returned_ps", returned)};
+static const column copy_columns[] = {WORD(history_copy, "kind", kind, history_copy_names),
+                                      NUMBER(history_copy, "stream", stream),
+                                      NUMBER(history_copy, "allocation", allocation),
+                                      SPAN(history_copy),
+                                      NUMBER(history_copy, "bytes", bytes),
+                                      LATER(history_copy, "called_ps", called),
+                                      LATER(history_copy, "returned_ps", returned),
+                                      LATER(history_copy, "blocking", blocking)};
 static const column batch_columns[] = {SPAN(history_batch), NUMBER(history_batch, "faults", faults),
                                        NUMBER(history_batch, "bytes", bytes)};
 static const column transfer_columns[] = {WORD(history_transfer, "direction", in, direction_names),
@@ -40,12 +50,15 @@ static const column transfer_columns[] = {WORD(history_transfer, "direction", in
 static const column host_fault_columns[] = {
     NUMBER(history_host_faults, "begin_ps", begin), NUMBER(history_host_faults, "address", address),
     NUMBER(history_host_faults, "step_bytes", step), NUMBER(history_host_faults, "faults", faults)};
+static const column range_columns[] = {
+    NUMBER(history_range, "name", name), NUMBER(history_range, "domain_bytes", domain),
+    NUMBER(history_range, "thread", thread), SPAN(history_range), NUMBER(history_range, "started", started)};
 static const column block_columns[] = {NUMBER(history_block, "allocation", allocation),
                                        NUMBER(history_block, "offset", offset), NUMBER(history_block, "kernel", kernel),
                                        NUMBER(history_block, "accesses", accesses),
                                        NUMBER(history_block, "faults", faults)};
 
-typedef struct list { /* one of a history's six */
+typedef struct list { /* one of a history's seven */
   const char *name;
   const column *columns;
   uint32_t column_count;
@@ -61,6 +74,7 @@ static const list lists[] = {LIST(kernels, kernel_columns, history_kernel),
                              LIST(batches, batch_columns, history_batch),
                              LIST(transfers, transfer_columns, history_transfer),
                              LIST(host_faults, host_fault_columns, history_host_faults),
+                             LIST(ranges, range_columns, history_range),
                              LIST(blocks, block_columns, history_block)};
 enum { LISTS = sizeof lists / sizeof *lists };
 
@@ -85,6 +99,14 @@ static uint32_t map_bins(const sim_history *h) {
 
 static void add_number(ff_text *out, const char *before, uint64_t value) {
   ff_text_add(out, "%s%llu", before, (unsigned long long)value);
+}
+
+static void add_quoted(ff_text *out, const char *text) {
+  json_t *value = json_text_value(text);
+  char *quoted = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+  ff_text_add(out, "%s", quoted ? quoted : "\"\"");
+  free(quoted);
+  json_decref(value);
 }
 
 static bool all_zero(const uint64_t *values, uint32_t count) {
@@ -115,6 +137,11 @@ static void add_list(const sim_history *h, const list *l, ff_text *out) {
   for (uint32_t c = 0; c < l->column_count; c++) {
     ff_text_add(out, ",\n     \"%s\": [", l->columns[c].name);
     for (size_t i = 0; i < count; i++) {
+      if (l->columns[c].size > 8) {
+        ff_text_add(out, "%s", i ? "," : "");
+        add_quoted(out, items + i * l->item_size + l->columns[c].offset);
+        continue;
+      }
       uint64_t value = member_get(items + i * l->item_size, &l->columns[c]);
       if (l->columns[c].words) ff_text_add(out, "%s\"%s\"", i ? "," : "", l->columns[c].words[value]);
       else add_number(out, i ? "," : "", value);
@@ -243,6 +270,12 @@ static ff_status get_series(json_reader *r, const json_t *from, sim_history *h) 
 
 static ff_status get_member(json_reader *r, const json_t *value, const column *c, void *item) {
   uint64_t number = 0;
+  if (c->size > 8) {
+    const char *text = json_string_value(value);
+    if (!text || strlen(text) >= c->size) return json_fail(r, c->name, "of texts that are not too long");
+    strcpy((char *)item + c->offset, text);
+    return FF_OK;
+  }
   if (!c->words) {
     if (get_number(r, value, c->name, c->size == 8 ? INT64_MAX : UINT32_MAX, &number)) return FF_PARSE;
   } else {
@@ -266,6 +299,7 @@ static ff_status get_list(json_reader *r, const json_t *from, const list *l, sim
   *(char **)(void *)((char *)h + l->items) = items;
   *(size_t *)(void *)((char *)h + l->count) = count;
   for (uint32_t c = 0; c < l->column_count; c++) {
+    if (l->columns[c].later && !json_object_get(object, l->columns[c].name)) continue;
     const json_t *values = get_array(r, object, l->columns[c].name, count);
     for (uint32_t i = 0; values && i < count; i++)
       if (get_member(r, json_array_get(values, i), &l->columns[c], items + i * l->item_size)) return FF_PARSE;
@@ -289,6 +323,13 @@ static ff_status check_lists(json_reader *r, const sim_history *h, const sim_res
     if (b->kernel >= result->kernel_count) return json_fail(r, "kernel", "of numbers of the run's kernels");
     if (i && b[-1].allocation == b->allocation && b[-1].offset >= b->offset)
       return json_fail(r, "offset", "rising within an allocation");
+  }
+  for (size_t i = 0; i < h->ranges.count; i++) {
+    const history_range *range = &h->ranges.items[i];
+    if (range->begin > range->end) return json_fail(r, "end_ps", "behind the begin");
+    if (range->thread > INT32_MAX) return json_fail(r, "thread", "of numbers in range");
+    if (range->domain && (range->domain >= sizeof range->name || range->name[range->domain] != ':'))
+      return json_fail(r, "domain_bytes", "where the name has its colon");
   }
   for (size_t i = 0; i < h->transfers.count; i++)
     if (h->transfers.items[i].begin > h->transfers.items[i].end) return json_fail(r, "end_ps", "behind the begin");

@@ -2,7 +2,9 @@
 /* The timeline (timeline.h): events are gathered as references, sorted by time, then written one per line.
  *
  * Tracks ("threads") of a process: 1 the link to the GPU, 2 the link to the CPU, 3 batches of far-faults, from 10 on
- * the streams in order of their numbers. Counters have the process's track 0. */
+ * the streams in order of their numbers, from 100,000 on the program's threads with the ranges that they pushed (NVTX).
+ * Ranges that were started may overlap in any way: they are asynchronous events. Counters have the process's track 0.
+ */
 #include "report/timeline.h"
 
 #include <jansson.h>
@@ -11,8 +13,17 @@
 
 #include "base/memory.h"
 
-enum { TRACK_COUNTERS, TRACK_TO_GPU, TRACK_TO_CPU, TRACK_BATCHES, TRACK_STREAMS = 10 };
-typedef enum event_kind { EVENT_KERNEL, EVENT_COPY, EVENT_BATCH, EVENT_TRANSFER, EVENT_COUNTER } event_kind;
+enum { TRACK_COUNTERS, TRACK_TO_GPU, TRACK_TO_CPU, TRACK_BATCHES, TRACK_STREAMS = 10, TRACK_THREADS = 100000 };
+typedef enum event_kind {
+  EVENT_ENDED,
+  EVENT_STARTED,
+  EVENT_RANGE,
+  EVENT_KERNEL,
+  EVENT_COPY,
+  EVENT_BATCH,
+  EVENT_TRANSFER,
+  EVENT_COUNTER
+} event_kind;
 
 typedef struct event {
   uint64_t begin, end;
@@ -79,9 +90,27 @@ static void gather_series(timeline *t, const sim_history *h, uint32_t run, uint3
   }
 }
 
+/* Two events of one that was started. */
+static void gather_ranges(timeline *t, const sim_history *h, uint32_t run) {
+  for (size_t i = 0; i < h->ranges.count; i++) {
+    const history_range *range = &h->ranges.items[i];
+    event e = {.begin = range->begin,
+               .end = range->end,
+               .run = run,
+               .index = (uint32_t)i,
+               .kind = range->started ? EVENT_STARTED : EVENT_RANGE};
+    FF_PUSH(&t->events, e);
+    if (!range->started) continue;
+    e.begin = range->end;
+    e.kind = EVENT_ENDED;
+    FF_PUSH(&t->events, e);
+  }
+}
+
 static void gather(timeline *t, uint32_t run) {
   process *p = &t->processes[run];
   const sim_history *h = p->history;
+  gather_ranges(t, h, run);
   GATHER(kernels, EVENT_KERNEL);
   GATHER(copies, EVENT_COPY);
   GATHER(batches, EVENT_BATCH);
@@ -143,6 +172,20 @@ static bool uses_link(const sim_history *h, bool in) {
   return false;
 }
 
+/* The first thread from *thread on that has pushed a range. */
+static bool has_thread_from(const sim_history *h, uint32_t *thread) {
+  bool found = false;
+  uint32_t first = UINT32_MAX;
+  for (size_t i = 0; i < h->ranges.count; i++) {
+    const history_range *range = &h->ranges.items[i];
+    if (range->started || range->thread < *thread || range->thread > first) continue;
+    first = range->thread;
+    found = true;
+  }
+  *thread = first;
+  return found;
+}
+
 static void add_process(const report_run *run, const process *p, ff_text *out) {
   char number[16], *name = quoted(p->result->memory), *machine = quoted(p->result->machine);
   uint32_t order = 0;
@@ -150,6 +193,11 @@ static void add_process(const report_run *run, const process *p, ff_text *out) {
   add_meta(out, p->pid, 0, "process_name", "name", name);
   add_meta(out, p->pid, 0, "process_labels", "labels", machine);
   add_meta(out, p->pid, 0, "process_sort_index", "sort_index", number);
+  for (uint32_t thread = 0; has_thread_from(p->history, &thread); thread++) {
+    char track[32];
+    snprintf(track, sizeof track, "ranges of thread %u", (unsigned)thread);
+    add_track(out, p->pid, TRACK_THREADS + thread, order++, track);
+  }
   for (uint32_t i = 0; i < p->streams.count; i++) {
     char track[REPORT_STREAM_BYTES];
     add_track(out, p->pid, TRACK_STREAMS + i, order++, report_stream_name(run, p->streams.items[i], track));
@@ -183,6 +231,24 @@ static void add_kernel(ff_text *out, const process *p, const event *e) {
   free(place);
   ff_text_add(out, "}}");
   free(text);
+}
+
+static void add_range(ff_text *out, const process *p, const event *e) {
+  const history_range *range = &p->history->ranges.items[e->index];
+  char *name = quoted(range->name);
+  add_span(out, p, TRACK_THREADS + range->thread, e, "range");
+  ff_text_add(out, "\"name\":%s}", name);
+  free(name);
+}
+
+static void add_started(ff_text *out, const process *p, const event *e) {
+  const history_range *range = &p->history->ranges.items[e->index];
+  char *name = quoted(range->name);
+  ff_text_add(out, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"id\":%u,", e->kind == EVENT_STARTED ? "b" : "e", p->pid,
+              TRACK_THREADS + range->thread, e->index);
+  add_time(out, "ts", e->begin);
+  ff_text_add(out, ",\"cat\":\"range\",\"name\":%s}", name);
+  free(name);
 }
 
 static void add_copy(ff_text *out, const process *p, const event *e) {
@@ -242,6 +308,9 @@ static void add_counter(ff_text *out, const process *p, const event *e) {
 
 static void add_event(ff_text *out, const process *p, const event *e) {
   switch ((event_kind)e->kind) {
+  case EVENT_STARTED:
+  case EVENT_ENDED: add_started(out, p, e); break;
+  case EVENT_RANGE: add_range(out, p, e); break;
   case EVENT_KERNEL: add_kernel(out, p, e); break;
   case EVENT_COPY: add_copy(out, p, e); break;
   case EVENT_BATCH: add_batch(out, p, e); break;

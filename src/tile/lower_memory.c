@@ -87,6 +87,13 @@ void memory_load(lower *l, const char *order, tile_scalar scalar, const uint32_t
                  uint32_t predicate) {
   char guard[24], text[96];
   memory_guard_text(guard, sizeof guard, predicate);
+  if (tile_scalar_bits(scalar) == 4) { /* a pair */
+    uint32_t byte = lower_register(l, CLASS_WORD);
+    lower_emit(l, "%sld%s.global.u8 %%r%u, %s;", guard, order, byte, address);
+    lower_emit(l, "%sand.b32 %%r%u, %%r%u, 15;", guard, to[0], byte);
+    lower_emit(l, "%sshr.u32 %%r%u, %%r%u, 4;", guard, to[1], byte);
+    return;
+  }
   if (scalar == TILE_I1) {
     uint32_t byte = lower_register(l, CLASS_WORD);
     lower_emit(l, "%sld%s.global.u8 %%r%u, %s;", guard, order, byte, address);
@@ -106,6 +113,12 @@ void memory_store(lower *l, const char *order, tile_scalar scalar, const uint32_
   memory_guard_text(guard, sizeof guard, predicate);
   uint32_t byte;
   char letter = lower_letter(lower_class(scalar));
+  if (tile_scalar_bits(scalar) == 4) {
+    byte = lower_register(l, CLASS_WORD);
+    lower_emit(l, "bfi.b32 %%r%u, %%r%u, %%r%u, 4, 4;", byte, from[1], from[0]);
+    lower_emit(l, "%sst%s.global.u8 %s, %%r%u;", guard, order, address, byte);
+    return;
+  }
   if (scalar == TILE_I1) {
     byte = lower_register(l, CLASS_WORD);
     lower_emit(l, "selp.u32 %%r%u, 1, 0, %%p%u;", byte, from[0]);

@@ -23,7 +23,8 @@ const char *memory_order_text(char *text, size_t size, uint32_t ordering, uint32
 const char *memory_rmw_text(lower *l, const tile_op *op, tile_scalar scalar, char *text, size_t size);
 void memory_guard_text(char *text, size_t size, uint32_t predicate); /* "@%p3 ", or "" for NO_REGISTER */
 
-/* One load or store of n registers, if the predicate (NO_REGISTER: always) holds; i1 is a byte in memory. */
+/* One load or store of n registers, if the predicate (NO_REGISTER: always) holds; i1 is a byte in memory, and
+ * two elements of 4 bits are one (n is 2). */
 void memory_load(lower *l, const char *order, tile_scalar scalar, const uint32_t *to, uint32_t n, const char *address,
                  uint32_t predicate);
 void memory_store(lower *l, const char *order, tile_scalar scalar, const uint32_t *from, uint32_t n,

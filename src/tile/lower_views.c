@@ -20,9 +20,11 @@ typedef struct access {
   const lowered_tensor *tensor;
   tile_layout layout;
   tile_scalar scalar;
-  uint32_t bytes;     /* of an element */
-  uint32_t registers; /* 1 << layout.registers */
-  uint32_t base;      /* 'd': the address of register 0's element, but for a sparse dimension */
+  uint32_t bytes; /* of an element; 1 if two elements share a byte: then all offsets are halved in the end */
+  bool halves;    /* two elements share a byte */
+  uint32_t stride[TILE_RANK_MAX]; /* 'd', in bytes: of the tensor's dimensions whose strides are not known here */
+  uint32_t registers;             /* 1 << layout.registers */
+  uint32_t base;                  /* 'd': the address of register 0's element, but for a sparse dimension */
   uint32_t first[TILE_RANK_MAX], bits[TILE_RANK_MAX];        /* of the element's number, per dimension of the tile */
   uint32_t in_tensor[TILE_RANK_MAX];                         /* the tensor's dimension */
   uint32_t mask[TILE_RANK_MAX];                              /* register bits that lie in the dimension */
@@ -136,11 +138,24 @@ static void lower_shape_query(lower *l, tile_op *op) {
 /* ---- access through a view ---- */
 
 /* Neighbours in memory in one thread and in neighbouring threads: the dimension of stride 1 runs fastest. */
-static tile_layout memory_layout(const lower *l, const tile_type *tile, const access *a) {
+static tile_layout memory_layout(lower *l, const tile_type *tile, const access *a) {
   uint32_t fast = tile->rank ? tile->rank - 1 : 0;
+  bool found = false;
   for (uint32_t k = 0; k < tile->rank; k++)
-    if (a->tensor_type->strides[a->in_tensor[k]] == 1 && tile->shape[k] > 1) fast = k;
-  const tile_layout usual = layout_default(l, tile);
+    if (a->tensor_type->strides[a->in_tensor[k]] == 1 && tile->shape[k] > 1) {
+      fast = k;
+      found = true;
+    }
+  tile_layout usual = layout_default(l, tile);
+  if (a->halves) {
+    if (!found || (a->view->kind == TILE_KIND_STRIDED_VIEW && a->view->traversal[fast] & 1) ||
+        (a->view->kind == TILE_KIND_GATHER_VIEW && a->view->sparse_dim == fast))
+      lower_fail(l, a->op, FF_UNSUPPORTED, "elements of 4 bits that do not come in pairs");
+    if (!usual.registers) { /* a pair is one thread's */
+      usual.registers = 1;
+      for (uint32_t b = 0; b < usual.bits; b++) usual.of[b] = (uint8_t)(b ? LAYOUT_THREAD + b - 1 : 0);
+    }
+  }
   if (!tile->rank || fast == tile->rank - 1) return usual;
   tile_layout layout = usual;
   uint32_t place = 0; /* in the order with the fast dimension first */
@@ -159,6 +174,7 @@ static int64_t step_of(const access *a, uint32_t k) { /* elements from one index
 /* How many neighbours of register 0 can go in one instruction, if all are inside of the tensor or none. */
 static uint32_t vector_of(const access *a, bool all_inside) {
   uint32_t fast = TILE_RANK_MAX, n = 1;
+  if (a->halves) return 2;
   for (uint32_t k = 0; k < a->view->rank; k++)
     if (a->tensor_type->strides[a->in_tensor[k]] == 1 && a->mask[k] & 1) fast = k;
   if (fast == TILE_RANK_MAX || a->scalar == TILE_I1 || (a->sparse && a->view->sparse_dim == fast)) return 1;
@@ -186,10 +202,7 @@ static bool access_begin(lower *l, access *a, const tile_op *op, const tile_valu
   a->tensor = lower_value(l, view)->tensor;
   a->scalar = a->tensor_type->scalar;
   a->bytes = memory_bytes(a->scalar);
-  if (tile_scalar_bits(a->scalar) == 4) {
-    lower_fail(l, op, FF_UNSUPPORTED, "elements of 4 bits in memory");
-    return false;
-  }
+  a->halves = tile_scalar_bits(a->scalar) == 4;
   uint32_t bit = 0;
   for (uint32_t k = a->view->rank; k-- > 0;) {
     a->first[k] = bit;
@@ -213,6 +226,10 @@ static void access_address(lower *l, access *a, const tile_layout *layout) {
   a->layout = *layout;
   a->registers = 1u << layout->registers;
   a->base = a->tensor->base;
+  if (a->halves) { /* added in the end */
+    a->base = lower_register(l, CLASS_DOUBLE);
+    lower_emit(l, "mov.u64 %%d%u, 0;", a->base);
+  }
   a->offset = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
   a->all_inside = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
   for (uint32_t k = 0; k < a->view->rank; k++) {
@@ -229,6 +246,7 @@ static void access_address(lower *l, access *a, const tile_layout *layout) {
     }
     bool dynamic = a->tensor_type->strides[d] == TILE_DYNAMIC;
     if (dynamic || sparse) a->dynamic |= a->mask[k];
+    if (dynamic) a->stride[d] = stride_bytes(l, a, d);
     if (sparse) continue; /* each register has a coordinate of its own */
     uint32_t origin = widen(l, a->op, a->op->operands[a->op->index_first + k]);
     int64_t step = step_of(a, k);
@@ -247,7 +265,7 @@ static void access_address(lower *l, access *a, const tile_layout *layout) {
     }
     a->coordinate[k] = c;
     uint32_t address = lower_register(l, CLASS_DOUBLE);
-    if (dynamic) lower_emit(l, "mad.lo.u64 %%d%u, %%d%u, %%d%u, %%d%u;", address, c, stride_bytes(l, a, d), a->base);
+    if (dynamic) lower_emit(l, "mad.lo.u64 %%d%u, %%d%u, %%d%u, %%d%u;", address, c, a->stride[d], a->base);
     else
       lower_emit(l, "mad.lo.u64 %%d%u, %%d%u, %lld, %%d%u;", address, c,
                  (long long)(a->tensor_type->strides[d] * a->bytes), a->base);
@@ -316,8 +334,7 @@ static const char *address_text(lower *l, access *a, uint32_t r, char *text, siz
       uint32_t d = a->in_tensor[k], at = static_coordinate(a, k, r);
       bool dynamic = a->tensor_type->strides[d] == TILE_DYNAMIC, sparse = a->sparse && a->view->sparse_dim == k;
       if (!sparse && (!dynamic || !at)) continue;
-      uint32_t sum = lower_register(l, CLASS_DOUBLE), stride = NO_REGISTER;
-      if (dynamic) stride = stride_bytes(l, a, d);
+      uint32_t sum = lower_register(l, CLASS_DOUBLE), stride = a->stride[d];
       if (!sparse) lower_emit(l, "mad.lo.u64 %%d%u, %%d%u, %u, %%d%u;", sum, stride, at, *known);
       else {
         uint32_t index = a->sparse->registers[r];
@@ -333,8 +350,14 @@ static const char *address_text(lower *l, access *a, uint32_t r, char *text, siz
       }
       *known = sum;
     }
+    if (a->halves) {
+      uint32_t half = lower_register(l, CLASS_DOUBLE);
+      lower_emit(l, "shr.u64 %%d%u, %%d%u, 1;", half, *known);
+      lower_emit(l, "add.u64 %%d%u, %%d%u, %%d%u;", half, half, a->tensor->base);
+      *known = half;
+    }
   }
-  snprintf(text, size, "[%%d%u%+lld]", *known, (long long)constant);
+  snprintf(text, size, "[%%d%u%+lld]", *known, (long long)(a->halves ? constant / 2 : constant));
   return text;
 }
 
@@ -413,8 +436,8 @@ static uint32_t tile_inside(lower *l, const access *a) {
 
 /* The access of all registers; tiles of many go one way, without further comparisons, if they are inside as a whole. */
 static void access_all(lower *l, access *a, const accessed *what, bool vectors) {
-  if (!vectors) a->vector = 1;
-  if (!a->any_check || a->registers < 4 || a->sparse) {
+  if (!vectors && !a->halves) a->vector = 1;
+  if (!a->any_check || a->registers < 4 || a->sparse || a->halves) {
     access_each(l, a, what);
     return;
   }

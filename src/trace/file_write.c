@@ -30,8 +30,8 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked, notes, units, sites, profiled, files, asynchronous; /* the file's version says so */
-  trace_file_written *told;                                        /* filled in at the end; NULL: not wanted */
+  bool marked, notes, units, sites, profiled, files, asynchronous, ranged; /* the file's version says so */
+  trace_file_written *told;                                                /* filled in at the end; NULL: not wanted */
 };
 
 /* ---- bytes to the disk ---- */
@@ -66,17 +66,20 @@ static void write_about(trace_file_writer *w, const trace_file_about *about) {
 
 enum { VERSION_AT = 8 };
 
-static uint8_t version_of(const trace_file_writer *w) {
-  return (uint8_t)(TRACE_FILE_PLAIN + w->marked + 2 * w->notes + 4 * w->units + 8 * w->sites + 16 * w->profiled +
-                   32 * w->files + 64 * w->asynchronous);
+static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u32, what may be other than 0 */
+  const uint32_t version = TRACE_FILE_PLAIN + w->marked + 2u * w->notes + 4u * w->units + 8u * w->sites +
+                           16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged;
+  to[0] = (uint8_t)version;
+  to[1] = (uint8_t)(version >> 8);
 }
 
-/* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes or asynchronous one of a file that
- * was to have none.
+/* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes or asynchronous one, or begin of a
+ * range of a file that was to have none.
  * What is before it looks the same in every version. */
 static void write_version(trace_file_writer *w) {
-  const uint8_t version = version_of(w);
-  ff_output_change(w->output, VERSION_AT, &version, 1);
+  uint8_t version[2];
+  put_version(w, version);
+  ff_output_change(w->output, VERSION_AT, version, sizeof version);
 }
 
 static ff_status create(const char *path, ff_output_kind kind, const trace_file_about *about, trace_file_writer **out,
@@ -96,10 +99,10 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   pack_mirror_open(&w->mirror);
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
   /* what has gone into a pipe cannot be changed when one of them comes */
-  w->notes = w->sites = w->profiled = w->files = w->asynchronous = !ff_output_is_file(output);
+  w->notes = w->sites = w->profiled = w->files = w->asynchronous = w->ranged = !ff_output_is_file(output);
   w->marked = about->marks || w->notes;
   w->units = about->units;
-  start[VERSION_AT] = version_of(w);
+  put_version(w, start + VERSION_AT);
   write_bytes(w, start, sizeof start);
   write_about(w, about);
   w->frame = (frame_header){.kind = FRAME_DATA};
@@ -198,6 +201,10 @@ void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
   }
   if (!w->profiled && op->kind == TRACE_OP_PROFILE) {
     w->profiled = true;
+    write_version(w);
+  }
+  if (!w->ranged && op->kind == TRACE_OP_RANGE) {
+    w->ranged = true;
     write_version(w);
   }
   if (!w->files && op->kind == TRACE_OP_COPY && op->copy.file) {

@@ -35,6 +35,7 @@ const char *operation_kind_name(trace_op_kind kind) {
                                       [TRACE_OP_SET_ACCESS] = "set access",
                                       [TRACE_OP_STREAM_SMS] = "SMs of stream",
                                       [TRACE_OP_PROFILE] = "profile",
+                                      [TRACE_OP_RANGE] = "range",
                                       [TRACE_OP_END] = "end"};
   return (size_t)kind < sizeof names / sizeof names[0] && names[kind] ? names[kind] : "?";
 }
@@ -122,6 +123,15 @@ static void put_launch(pack_bytes *to, const trace_launch *launch, operation_nam
   put_text(to, launch->parameters, launch->parameter_bytes);
 }
 
+static void put_range(pack_bytes *to, const trace_op *op) {
+  pack_byte(to, (uint8_t)(op->range.begin | op->range.started << 1));
+  pack_number(to, op->range.number);
+  if (!op->range.begin) return;
+  pack_number(to, op->range.thread);
+  pack_byte(to, op->range.domain);
+  put_text(to, op->range.name, strnlen(op->range.name, sizeof op->range.name));
+}
+
 void operation_put(pack_bytes *to, const trace_op *op, operation_names *names) {
   pack_byte(to, (uint8_t)(op->kind | (op->blocking ? BLOCKING : 0)));
   pack_number(to, op->stream);
@@ -181,6 +191,7 @@ void operation_put(pack_bytes *to, const trace_op *op, operation_names *names) {
     put_text(to, op->module.ptx, op->module.bytes);
     break;
   case TRACE_OP_PROFILE: pack_byte(to, op->profile.start); break;
+  case TRACE_OP_RANGE: put_range(to, op); break;
   case TRACE_OP_STREAM_DESTROY:
   case TRACE_OP_SYNC_STREAM:
   case TRACE_OP_SYNC_DEVICE:
@@ -291,6 +302,20 @@ static void take_note(taker *t, char *note, size_t size) {
   uint64_t length;
   const char *text = take_text(t, size - 1, &length);
   memcpy(note, text, length);
+}
+
+static void take_range(taker *t, trace_op *op) {
+  uint8_t flags = take_flags(t, 3);
+  op->range.begin = flags & 1;
+  op->range.started = flags & 2;
+  op->range.number = take(t, INT64_MAX);
+  if (!op->range.number) refuse(t, "a range without a number");
+  if (flags == 2) refuse(t, "it has flags that are not known");
+  if (!op->range.begin) return;
+  op->range.thread = (uint32_t)take(t, INT32_MAX);
+  op->range.domain = take_flags(t, TRACE_RANGE_NAME_BYTES - 1);
+  take_note(t, op->range.name, sizeof op->range.name);
+  if (op->range.domain && op->range.name[op->range.domain] != ':') refuse(t, "a range's name without its domain");
 }
 
 /* The grid's blocks and the block's warps are computed, not believed. */
@@ -406,6 +431,7 @@ const char *operation_take(pack_view *from, trace_op *op, trace_launch *launch, 
   case TRACE_OP_PREFETCH: take_hint(&t, op); break;
   case TRACE_OP_MODULE: take_module(&t, op); break;
   case TRACE_OP_PROFILE: op->profile.start = take_flags(&t, 1); break;
+  case TRACE_OP_RANGE: take_range(&t, op); break;
   case TRACE_OP_STREAM_DESTROY:
   case TRACE_OP_SYNC_STREAM:
   case TRACE_OP_SYNC_DEVICE:

@@ -25,7 +25,8 @@ _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == T
                    FF_TRACE_BULK == TRACE_BULK,
                "accesses");
 _Static_assert(FF_TRACE_ALLOCATE == (int)TRACE_OP_ALLOC && FF_TRACE_LAUNCH == (int)TRACE_OP_LAUNCH &&
-                   FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_PROFILE == (int)TRACE_OP_PROFILE,
+                   FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_PROFILE == (int)TRACE_OP_PROFILE &&
+                   FF_TRACE_NAMED_RANGE == (int)TRACE_OP_RANGE,
                "operations");
 _Static_assert(FF_TRACE_MEMORY_HOST == (int)TRACE_MEMORY_HOST && FF_TRACE_ON_HOST == (int)TRACE_H2H,
                "kinds of memory, directions");
@@ -162,6 +163,19 @@ static const char *take_copy(trace_op *op, const ff_trace_copy *c) {
   return NULL;
 }
 
+static const char *take_named_range(trace_op *op, const ff_trace_named_range *from) {
+  const char *name = from->begin && from->name ? from->name : "";
+  if (!from->number || from->number > INT64_MAX) return "a range without a number, or with one beyond 2^63";
+  if (strnlen(name, sizeof op->range.name) == sizeof op->range.name) return "a name of more than 79 bytes";
+  op->range.number = from->number;
+  op->range.begin = from->begin;
+  op->range.started = from->begin && from->started;
+  op->range.thread = from->begin ? from->thread : 0;
+  op->range.domain = from->begin ? from->domain : 0;
+  strcpy(op->range.name, name);
+  return NULL;
+}
+
 /* The union's members are told apart by the kind. NULL: good so far. */
 static const char *take_operation(trace_op *op, const ff_trace_operation *from) {
   *op = (trace_op){.kind = (trace_op_kind)from->kind, .stream = from->stream, .blocking = from->blocking};
@@ -196,6 +210,7 @@ static const char *take_operation(trace_op *op, const ff_trace_operation *from) 
     if (from->number > 1) return "neither a start (1) nor a stop (0)";
     op->profile.start = from->number;
     return NULL;
+  case FF_TRACE_NAMED_RANGE: return take_named_range(op, &from->as.named_range);
   case FF_TRACE_STREAM_SMS: memcpy(op->sms.mask, from->as.sms.mask, sizeof op->sms.mask); return NULL;
   case FF_TRACE_EVENT_RECORD:
   case FF_TRACE_STREAM_WAIT:
@@ -542,6 +557,11 @@ static void give_operation(ff_trace_reader *r, const trace_op *from) {
     break;
   case TRACE_OP_STREAM_CREATE: to->number = from->stream_create.flags; break;
   case TRACE_OP_PROFILE: to->number = from->profile.start; break;
+  case TRACE_OP_RANGE:
+    memcpy(r->name, from->range.name, sizeof from->range.name);
+    to->as.named_range = (ff_trace_named_range){from->range.number, from->range.begin,  from->range.started,
+                                                from->range.domain, from->range.thread, r->name};
+    break;
   case TRACE_OP_STREAM_SMS: memcpy(to->as.sms.mask, from->sms.mask, sizeof from->sms.mask); break;
   case TRACE_OP_EVENT_RECORD:
   case TRACE_OP_STREAM_WAIT:

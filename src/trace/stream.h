@@ -205,6 +205,7 @@ typedef enum trace_op_kind {
   /* launches of this stream from here on have blocks only on some SMs (a green context's); takes no time */
   TRACE_OP_STREAM_SMS,
   TRACE_OP_PROFILE, /* cudaProfilerStart, cudaProfilerStop; takes no time */
+  TRACE_OP_RANGE,   /* a range of the program's own (NVTX) begins or ends; takes no time */
   TRACE_OP_END,     /* the program is over */
 } trace_op_kind;
 
@@ -234,6 +235,8 @@ typedef enum trace_advice { /* numbered as CUDA does */
 typedef struct trace_sms {
   uint64_t mask[TRACE_SMS_MAX / 64];
 } trace_sms;
+
+#define TRACE_RANGE_NAME_BYTES 80u
 
 typedef struct trace_launch trace_launch;
 
@@ -280,6 +283,16 @@ typedef struct trace_op {
     struct {
       bool start;
     } profile;
+    /* number: from 1, not used again. Of one that begins: thread: of the program's, from 0 in the order of their first
+     * ranges; started: any thread may end it (else it was pushed); name: "conv", or "domain:conv" with the length of
+     * the domain's name in `domain` (0: the default domain) */
+    struct {
+      uint64_t number;
+      uint32_t thread;
+      bool begin, started;
+      uint8_t domain;
+      char name[TRACE_RANGE_NAME_BYTES];
+    } range;
     /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, not reused */
     struct {
       uint32_t event;

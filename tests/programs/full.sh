@@ -21,6 +21,19 @@ expect_out "$note (File too large; TMPDIR chooses another place)"
 expect_out "managers that know the future read the whole program at its end"
 expect cmp out.csv room.csv
 
+# A disk without any room: the old recording stays, nothing is left next to it, and that nothing was recorded is said.
+if mkdir none && mount -t tmpfs -o size=64k none none 2>/dev/null; then
+  touch none/old.fft
+  head -c 100000 /dev/zero >none/fill 2>err
+  run "$farfault" record -o none/old.fft "$workloads/vectoradd" 1000
+  expect_status 1
+  expect_err "cannot be written: No space left on device"
+  expect_err "none/old.fft: nothing was recorded"
+  expect test "$(ls none)" = "fill
+old.fft"
+  umount none
+fi
+
 # A small file system: the stream leaves some of it to the results.
 if mkdir small && mount -t tmpfs -o size=24m none small 2>/dev/null; then
   TMPDIR=$work/small simulate env

@@ -20,7 +20,7 @@ expect_out "step/layer1/library:inner"
 # A recording has them, and says so by its version; without ranges it is what it was.
 run "$farfault" record --machine v100 -o ranges.fft "$program"
 expect_status 0
-expect test "$(od -An -tu1 -j8 -N1 ranges.fft | tr -d ' ')" = 16
+expect test "$(od -An -tu1 -j8 -N1 ranges.fft | tr -d ' ')" = 144
 run "$farfault" sim --machine v100 --memory copy,uvm --json sim.json ranges.fft
 expect_status 0
 expect diff <(sed '/^ "host": {/,$d' run.json) <(sed '/^ "host": {/,$d' sim.json)
@@ -77,6 +77,8 @@ expect grep -q '>upload<' pictures/timeline-copy.svg
 run "$farfault" sim --machine v100 --memory copy -o run.ffr ranges.fft
 run "$farfault" timeline run.ffr -o timeline.json
 expect grep -q '"range":"step/layer1","site":"nvtx_ranges.c:84"' timeline.json
+expect grep -q '"cat":"range","name":"step"' timeline.json
+expect grep -q '"name":"thread_name","args":{"name":"ranges of thread 0"}' timeline.json
 run "$farfault" report -v run.ffr
 expect test "$(grep -A 2 'layer1 (nvtx_ranges.c:91 cuMemAlloc #2)' out | sed 's/  */ /g' | cut -d ' ' -f 2-8 | tail -2 | paste -sd '|')" = \
   "+0 B: step/layer1 block 8.00 KiB 12|+8.00 KiB: step/layer1/library:inner block 56.00 KiB 4"
@@ -126,6 +128,46 @@ run "$farfault" report many.ffr --export-nsys many.sqlite
 expect_err "more than 4194304 faults of the CPU"
 run "$farfault" report uvm.ffr --export-nsys again.sqlite
 expect cmp uvm.sqlite again.sqlite
+# Ranges, and the calls through which scripts find those of a kernel.
+run python3 "$here/nsys_ranges.py" run.sqlite
+expect_status 0
+expect diff out - <<'X'
+inner (NvtxPushPopRange, library): 1 time, 1 add
+layer1 (NvtxPushPopRange): 1 time, 2 add
+layer² (NvtxPushPopRange): 1 time, 2 add
+step (NvtxPushPopRange): 1 time, 4 add, 4 by time
+add in no range: 3
+cudaLaunchKernel: 7
+X
+# Each time that a range is passed is a row; a kernel that the host waited for in it is there by time alone, too.
+run "$farfault" run --machine v100 --memory copy -o repeat.ffr "$program" repeat
+expect_status 0
+run "$farfault" report repeat.ffr --export-nsys repeat.sqlite
+expect_status 0
+run python3 "$here/nsys_ranges.py" repeat.sqlite
+expect_status 0
+expect diff out - <<'X'
+iteration (NvtxPushPopRange): 3 times, 3 add, 3 by time
+nothing (NvtxPushPopRange): 1 time
+open (NvtxPushPopRange): 1 time, 1 add, 1 by time
+whole 'of it' (NvtxStartEndRange): 1 time, 3 add, 3 by time
+cudaLaunchKernel: 4
+X
+# The same from a recording, and of profile ranges those in which something was counted.
+run "$farfault" record --machine v100 -o repeat.fft "$program" repeat
+run "$farfault" sim --machine v100 --memory copy -o sim.ffr repeat.fft
+run "$farfault" report sim.ffr --export-nsys sim.sqlite
+expect diff <(sqlite3 repeat.sqlite 'SELECT * FROM NVTX_EVENTS') <(sqlite3 sim.sqlite 'SELECT * FROM NVTX_EVENTS')
+run "$farfault" trace dump repeat.fft
+expect_out "begin 2 iteration, thread 0"
+run "$farfault" run --machine v100 --memory copy --profile-range=iteration -o part.ffr "$program" repeat
+run "$farfault" report part.ffr --export-nsys part.sqlite
+expect test "$(sqlite3 part.sqlite 'SELECT group_concat(text) FROM (SELECT DISTINCT text FROM NVTX_EVENTS ORDER BY text)')" = "iteration,whole 'of it'"
+# A file of an earlier version has no ranges and no times of calls.
+python3 -c 'import json; run = json.load(open("sim.ffr")); h = run["runs"][0]["history"]; del h["ranges"], h["kernels"]["called_ps"], h["kernels"]["returned_ps"]; json.dump(run, open("old.ffr", "w"))'
+run "$farfault" report old.ffr --export-nsys old.sqlite
+expect_status 0
+expect test "$(sqlite3 old.sqlite 'SELECT (SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL), (SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME), (SELECT count(*) FROM NVTX_EVENTS)')" = "4|0|0"
 run "$farfault" report run.json --export-nsys no.sqlite
 expect_err "--export-nsys: run.json has several memory managers"
 expect test ! -e no.sqlite

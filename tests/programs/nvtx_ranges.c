@@ -122,6 +122,31 @@ static void named_streams(void) {
   if (runtime[3]) ((void (*)(void *, const char *))runtime[3])((void *)(uintptr_t)0x1234, "no stream");
 }
 
+static void *ends_range(void *number) {
+  if (core[7]) ((void (*)(uint64_t))core[7])((uint64_t)(uintptr_t)number);
+  return NULL;
+}
+
+/* Three times the same range, each with a kernel that is over before it ends; one around them that another thread ends;
+ * a range without a kernel, and one that is never closed. */
+static void repeat(void) {
+  pthread_t thread;
+  uint64_t memory = allocate(), whole = 0;
+  if (core[5]) whole = ((uint64_t(*)(const char *))core[5])("whole 'of it'");
+  for (int i = 0; i < 3; i++) {
+    push("iteration");
+    launch(memory);
+    CALL(cuCtxSynchronize, (void), );
+    pop();
+  }
+  push("nothing");
+  pop();
+  if (pthread_create(&thread, NULL, ends_range, (void *)(uintptr_t)whole)) exit(1);
+  pthread_join(thread, NULL);
+  push("open");
+  launch(memory);
+}
+
 int main(int count, char **arguments) {
   pthread_t thread;
   if (count > 1 && !strcmp(arguments[1], "2")) take_old();
@@ -130,6 +155,10 @@ int main(int count, char **arguments) {
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, "add");
   CALL(cuCtxGetCurrent, (void **), &context);
   if (count > 1 && !strcmp(arguments[1], "streams")) named_streams();
+  if (count > 1 && !strcmp(arguments[1], "repeat")) {
+    repeat();
+    return 0;
+  }
   uint64_t plain = allocate();
   launch(plain);
   int outer = push("step"), inner = push("layer1");

@@ -92,7 +92,14 @@ expect_err "-C is now --csv"
 expect test -s rows.csv
 # "-" is stdout where the help says so, and no file of that name anywhere.
 report=$source/tests/unit/report/golden/sample.json
-for command in "report $report --csv" "report $report --html" "timeline $report -o" "calibrate --csv" "calibrate -o" "bench managed --csv" "rewrite --sm-affinity kernel.ptx -o" \
+run "$farfault" report "$report" --csv -
+expect_status 0
+expect diff out rows.csv
+expect test ! -e -
+run "$farfault" bench managed --csv - --json -
+expect_status 64
+expect_err "--csv - and --json - both write to stdout"
+for command in "report $report --html" "timeline $report -o" "calibrate --csv" "calibrate -o" "rewrite --sm-affinity kernel.ptx -o" \
   "trace cut kernel.ptx -o" "import accelsim . -o" "sweep kernel.ptx -o" "probe --target sim:gtx1080 -o"; do
   # shellcheck disable=SC2086 # words
   run "$farfault" $command -

@@ -258,6 +258,11 @@ expect_status 0
 expect test "$(grep -c '' out)" -eq 16
 expect test "$(head -1 out | tr -s ' ')" = "point trace machine l1_bytes fault_us gpu_memory faults_chosen memory time ratio far-faults to GPU to CPU link used"
 run "$farfault" results study.db --csv -
+cp out points.csv
+run "$farfault" report study.db --csv -
+expect_status 0
+expect diff points.csv out
+run "$farfault" results study.db --csv -
 expect_status 0
 expect test "$(head -1 out | tr , '\n' | wc -l)" -eq "$(sed -n 2p out | tr , '\n' | wc -l)"
 expect test "$(grep -c '' out)" -eq 16

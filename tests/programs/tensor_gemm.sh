@@ -24,5 +24,14 @@ expect test "$difference" -gt 432000000 -a "$difference" -lt 440000000
 # Tensor memory that is left allocated ends the launch, with the place of its allocation.
 run "$farfault" run --machine b200 --memory copy ./tensor_gemm tensor_gemm.ptx 128 64 64 kept
 expect test "$status" -ne 0
-expect_err "the block ends with 64 columns of tensor memory allocated"
+line=$(grep -n tcgen05.alloc tensor_gemm.ptx | head -1 | cut -d: -f1)
+expect_err "the block ends with 64 columns of tensor memory allocated, at 0x0 by tcgen05.alloc at line $line"
+
+# The word that tcgen05.alloc writes, and what copies and products read, are no findings.
+for tool in "memcheck --initcheck=all" racecheck; do
+  read -ra words <<<"$tool"
+  run "$farfault" "${words[@]}" ./tensor_gemm tensor_gemm.ptx 128 64 64
+  expect_status 0
+  expect_out "PASSED"
+done
 finish

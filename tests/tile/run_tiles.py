@@ -699,6 +699,53 @@ def case_bytes(gpu, r):
     same(sizes.values(), [-(-n // 3), -(-7 // 2)], f'shape of {n} x 7 by 3 x 2')
 
 
+def case_nibbles(gpu, r):
+    """Elements of 4 bits, two in a byte, through views."""
+    rank = r.randrange(1, 4)
+    fast = r.randrange(rank)
+    tile = small_shape(r, rank, 1024)
+    tile[fast] = max(2, tile[fast])
+    tensor = [n * r.randrange(1, 3) + r.choice([0, 1, 2]) for n in tile]
+    tensor[fast] += tensor[fast] & 1
+    others = [k for k in range(rank) if k != fast]
+    r.shuffle(others)
+    strides, n = [0] * rank, 1
+    for k in [fast] + others:
+        strides[k] = n
+        n *= tensor[k]
+    index = [r.randrange(-(-size // t_)) for size, t_ in zip(tensor, tile)]
+    values = [r.randrange(16) for _ in range(n)]
+    scalar = r.choice(['i4', 'e2m1'])
+    m = t.Module()
+    f = m.entry('nibbles', [t.ptr(scalar), t.ptr('i8'), t.ptr(scalar)] + ['i32'] * rank * 3)
+    sizes, spans, at_index = (f.arguments[3 + i * rank:3 + (i + 1) * rank] for i in range(3))
+    known = r.random() < .5
+    span = [1 if k == fast else strides[k] if known else spans[k] for k in range(rank)]
+    views = [f.partition(f.tensor_view(f.arguments[i], [tensor[k] if known else sizes[k] for k in range(rank)], span), tile, None, 'zero' if scalar == 'e2m1' else None)
+             for i in (0, 2)]
+    loaded, _ = f.load_view_tko(views[0], list(at_index))
+    f.store_view_tko(loaded, views[1], list(at_index))
+    bits = loaded if scalar == 'i4' else f.bitcast(t.tile('i4', *tile), loaded)
+    store_all(f, f.arguments[1], f.exti(t.tile('i8', *tile), bits, signed=False))
+    f.return_()
+    packed = bytes(values[i] | values[i + 1] << 4 for i in range(0, n, 2))
+    out, back = gpu.upload('i8', [0] * product(tile)), Buffer(gpu, 'e4m3', bytes(len(packed)))
+    gpu.run(m, [1], Buffer(gpu, 'e4m3', packed), out, back, *[c.c_int32(x) for x in tensor + strides + index])
+    kept = [0] * n
+
+    def element(i):
+        x = [index[k] * tile[k] + i[k] for k in range(rank)]
+        if any(x[k] >= tensor[k] for k in range(rank)):
+            return 0
+        where = sum(x[k] * strides[k] for k in range(rank))
+        kept[where] = values[where]
+        return values[where]
+    wanted = made(tile, element)
+    what = f'{scalar} tile {tile} of {tensor} strides {strides} at {index}'
+    same(out.values(), wanted, what)
+    same(back.values(), [kept[i] | kept[i + 1] << 4 for i in range(0, n, 2)], what + ', stored')
+
+
 def case_globals(gpu, r):
     """A variable of the module, which launches share."""
     m = t.Module()

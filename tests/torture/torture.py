@@ -33,12 +33,14 @@ import time
 
 WATCHDOG = 240  # seconds until a command counts as hung: far beyond what any takes on a busy machine
 ORPHANS = 30    # seconds until a process that is still there counts as left behind
-MANAGERS = ("copy demand replay random sequential locality oracle sl tbn uvm auto partial-single partial-multi segments cuda6 gm200 gp100 "
+MANAGERS = ("copy demand replay random sequential locality oracle sl tbn uvm hmm auto ats partial-single partial-multi segments cuda6 gm200 gp100 "
             "zero-copy ideal").split()
 UNPAGED = {"copy", "cuda6", "gm200", "gp100", "zero-copy", "ideal"}  # managers without parts
 PARTS = ["", "", "", "+gpu-memory=50%", "+gpu-memory=75%", "+evict=lru:64K", "+evict=fifo", "+evict=random:64K", "+prefetch=tbn", "+prefetch=none", "+faults=block",
-         "+faults=replay:1", "+faults=batch:16", "+write-back=overlapped", "+watermark=5%:10%", "+page=2M", "+page=4K", "+unit=64K", "+link=8"]
-MACHINES = "gtx480 gtx1080ti gm200 gp100 v100 rtx2080ti a40 l40 h100 h200 rtx5090".split()
+         "+faults=replay:1", "+faults=batch:16", "+write-back=overlapped", "+watermark=5%:10%", "+page=2M", "+page=4K", "+unit=64K", "+link=8", "+gpu-memory=20%", "+prefetch=density:10", "+prefetch=oracle",
+         "+evict=belady", "+evict=lifo:2M"]
+MACHINES = "gtx480 gtx1080ti gm200 gp100 p100 v100 rtx2080ti a40 l40 h100 h200 rtx5090 b200 gh200 h100-nvme l40s-4-nvme dgx-h100 pcie-8".split()
+NEED_ALL = ("oracle", "belady")  # what knows the future has every launch timed: not with --sample
 KINDS = {"program": 8, "kill": 5, "fail": 8, "full": 2}
 CALLS = {"alloc": 20000, "mmap": 300, "write": 300, "open": 60, "ftruncate": 12, "thread": 12, "rename": 3, "fork": 4, "pipe": 4, "folder": 8}
 
@@ -265,6 +267,8 @@ class Case:
         executed = ["--devices", str(devices), *pick.choice([[], ["--threads", "1"], ["--threads", "4"]]), "--execute", pick.choice(["auto", "interpret", "interpret", "compile"])]
         if pick.random() < 0.2:
             chosen += ["--gpu-memory", pick.choice(["40%", "70%", "6M"])]
+        if pick.random() < 0.2 and devices == 1 and not any(name in chosen[1] for name in NEED_ALL):
+            chosen += ["--sample", pick.choice(["2", "on"])]
         names = ["run.json", "run.fft"]
         program = self.program()
         result = self.good("run", *executed, *chosen, "--json", "run.json", "--record", "run.fft", *program)

@@ -47,7 +47,7 @@ static const struct argp_option options[] = {
     {"tile", KEY_TILE, "SIZE", 0, "pipeline: bytes of a tile (default: 2M)", 3},
     {"rounds", KEY_ROUNDS, "N", 0, "pipeline: how often a kernel goes over each value (default: 4)", 3},
     {"json", KEY_JSON, "FILE", 0, "write the numbers as JSON; -: to stdout instead of the table", 4},
-    {"csv", KEY_CSV, "FILE", 0, "write the numbers as CSV", 4},
+    {"csv", KEY_CSV, "FILE", 0, "write the numbers as CSV; -: to stdout instead of the table", 4},
     {"svg", KEY_SVG, "FILE", 0, "write the picture", 4},
     {"keep", KEY_KEEP, "FOLDER", 0,
      "keep each program's run with its history there, for `farfault timeline` and `farfault report`", 4},
@@ -104,6 +104,8 @@ static void parse_end(bench_arguments *a, const char *budget, struct argp_state 
     cli_refuse(state, "--shape, --data, --budget, --tile and --rounds are for pipeline");
   if (pipeline && a->repeat) cli_refuse(state, "--repeat is for managed");
   if (budget && strchr(budget, '%') && !a->data) cli_refuse(state, "--budget: a share needs --data");
+  if (a->json && a->csv && !strcmp(a->json, "-") && !strcmp(a->csv, "-"))
+    cli_refuse(state, "--csv - and --json - both write to stdout");
   if (budget) a->budget = parse_size(budget, "budget", a->data, state);
   if (!a->rounds) a->rounds = 4;
 }
@@ -138,7 +140,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_BUDGET: in->budget = value; return 0;
   case KEY_TILE: a->tile = parse_size(value, "tile", 0, state); return 0;
   case KEY_ROUNDS: a->rounds = parse_number(value, "rounds", 1000000, state); return 0;
-  case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
+  case KEY_CSV: a->csv = cli_output(value, "--csv", true, state); return 0;
   case KEY_SVG: a->svg = cli_output(value, "--svg", false, state); return 0;
   case KEY_KEEP: a->keep = value; return 0;
   case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
@@ -156,6 +158,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
+static bool is_stdout(const char *path) { return path && !strcmp(path, "-"); }
+
 static bool write_file(const char *path, const ff_text *text) {
   ff_error error;
   if (!path || !ff_file_write(path, text->chars, text->length, &error)) return true;
@@ -165,10 +169,10 @@ static bool write_file(const char *path, const ff_text *text) {
 
 int bench_write(const bench_arguments *a, const ff_text *table, const ff_text *json, const ff_text *csv,
                 const ff_text *svg) {
-  bool json_only = a->json && !strcmp(a->json, "-");
-  int status = cli_print(json_only ? json : table);
+  bool json_only = is_stdout(a->json), csv_only = is_stdout(a->csv);
+  int status = cli_print(json_only ? json : csv_only ? csv : table);
   bool good = write_file(json_only ? NULL : a->json, json);
-  good = write_file(a->csv, csv) && good;
+  good = write_file(csv_only ? NULL : a->csv, csv) && good;
   good = write_file(a->svg, svg) && good;
   return status ? status : good ? CLI_DONE : CLI_FAILED;
 }

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -91,6 +92,12 @@ static bool mend(const char *part, trace_file *file, ff_error *error) {
 
 typedef enum settling { WHOLE_ONLY, ALL } settling; /* WHOLE_ONLY: what was cut off stays for later */
 
+/* Removes a part of which no byte has come to the disk: there is nothing in it to keep. */
+static bool remove_empty(const char *part) {
+  struct stat about;
+  return !stat(part, &about) && about.st_size == 0 && !unlink(part);
+}
+
 /* Gives the part its name. `stays`: if it cannot have it; else it goes with the temporary folder. */
 static bool settle(const char *part, const char *name, bool stays, settling which, ff_text *said) {
   ff_error error;
@@ -105,6 +112,7 @@ static bool settle(const char *part, const char *name, bool stays, settling whic
   bool open = !status;
   if (open) status = ff_output_move(part, name, &error);
   if (!status) add_recorded(name, trace_file_information(file), said);
+  else if (!open && stays && remove_empty(part)) ff_text_add(said, "farfault: %s: nothing was recorded\n", name);
   else ff_text_add(said, stays ? "farfault: %s (what was recorded is in %s)\n" : "farfault: %s\n", error.message, part);
   if (open) trace_file_close(file);
   return !status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault report RUN`: the table of a saved run again, and its page; of a sweep's database see report_sweep.c. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -25,9 +26,10 @@ static const struct argp_option options[] = {
      0},
     {"lines", KEY_LINES, "N", OPTION_ARG_OPTIONAL, CLI_LINES_HELP "; of a run that was made with --lines", 0},
     {"export-nsys", KEY_NSYS, "FILE", 0,
-     "also write it as an SQLite database with the tables of `nsys export`: kernels, copies, what managed memory moved, far-faults; of one memory manager",
+     "also write it as an SQLite database with the tables of `nsys export`: kernels, copies, calls, ranges (NVTX), what managed memory moved, far-faults; of one memory manager",
      0},
-    {"csv", KEY_CSV, "FILE", 0, "also write it as CSV, one row per memory manager", 0},
+    {"csv", KEY_CSV, "FILE", 0, "also write it as CSV, one row per memory manager; -: to stdout instead of the table",
+     0},
     {"html", KEY_HTML, "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
     {"advice", KEY_ADVICE, "FILE", 0, "show this advice in the page: what `farfault advise --json FILE` wrote", 0},
     {"svg", KEY_SVG, "FOLDER", 0,
@@ -47,7 +49,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_LINES: a->lines = cli_lines(value, state); return 0;
   case KEY_STATS: a->stats = true; return 0;
   case 'C': cli_say_old(state, "-C", "--csv"); /* fall through */
-  case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
+  case KEY_CSV: a->csv = cli_output(value, "--csv", true, state); return 0;
   case 'H': cli_say_old(state, "-H", "--html"); /* fall through */
   case KEY_HTML: a->html = cli_output(value, "--html", false, state); return 0;
   case KEY_ADVICE:
@@ -114,7 +116,7 @@ static int report(int argc, char **argv) {
       parse,
       "RUN|DATABASE",
       "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved, or of the points of a sweep's database.\v"
-      "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html --svg pictures",
+      "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html --svg pictures\n  farfault report saxpy.json --csv - >saxpy.csv",
       NULL,
       NULL,
       NULL};
@@ -157,7 +159,7 @@ static int report(int argc, char **argv) {
   }
   report_table_write(&run, &(report_style){.verbose = a.verbose, .lines = a.lines}, &table);
   bool known = !a.stats || report_stats_write(&run, &table);
-  int status = cli_print(&table);
+  int status = a.csv && !strcmp(a.csv, "-") ? CLI_DONE : cli_print(&table);
   if (!known)
     status = cli_fail(CLI_USAGE, "--stats: %s holds no history; one is saved by `farfault run -o FILE`", a.file);
   if (a.lines && !has_lines(&run))
@@ -168,7 +170,7 @@ static int report(int argc, char **argv) {
   report_columns columns = {0};
   report_columns_add(&run, &columns);
   report_csv_write(&run, true, &columns, &csv);
-  if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  if (a.csv && cli_write_or_print(a.csv, &csv)) status = CLI_FAILED;
   if (a.html && report_page("run", a.file, more.chars, text, size, a.html)) status = CLI_FAILED;
   if (a.nsys && report_nsys(&run, a.file, a.nsys, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;

@@ -23,8 +23,8 @@ int report_page_more(const report_run *run, const char *advice, ff_text *more);
  * database. Returns the exit status. */
 int report_sweep_data(const char *option, const char *file, ff_text *json);
 
-/* Prints the database's points as `farfault results` does, writes them as CSV and as a page where asked (NULL: not).
- * Returns the exit status. */
+/* Prints the database's points as `farfault results` does, writes them as CSV and as a page where asked (NULL: not; CSV
+ * to "-": to stdout instead of the table). Returns the exit status. */
 int report_sweep(const char *file, const char *csv, const char *html);
 
 /* Writes the run as a database with the tables of `nsys export` to `path`. FF_UNSUPPORTED: it has several memory

@@ -57,9 +57,9 @@ static int write_csv(const char *file, const char *path) {
   ff_text csv = {0};
   ff_error error;
   ff_status status = sweep_results_read(file, &(sweep_query){0}, SWEEP_CSV, &csv, &error);
-  if (!status) status = ff_file_write(path, csv.chars, csv.length, &error);
+  int result = status ? cli_fail(CLI_FAILED, "%s", error.message) : cli_write_or_print(path, &csv);
   free(csv.chars);
-  return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
+  return result;
 }
 
 int report_sweep(const char *file, const char *csv, const char *html) {
@@ -69,7 +69,7 @@ int report_sweep(const char *file, const char *csv, const char *html) {
     free(table.chars);
     return cli_fail(CLI_BAD_FILE, "%s", error.message);
   }
-  int status = cli_print(&table), failed;
+  int status = csv && !strcmp(csv, "-") ? CLI_DONE : cli_print(&table), failed;
   free(table.chars);
   if (csv && (failed = write_csv(file, csv))) status = failed;
   if (html && (failed = write_page(file, html))) status = failed;

@@ -376,6 +376,10 @@ static void dump_operation(const trace_op *op, ff_text *out) {
   case TRACE_OP_STREAM_WAIT:
   case TRACE_OP_SYNC_EVENT: ff_text_add(out, "\tevent %u", op->event.event); break;
   case TRACE_OP_PROFILE: ff_text_add(out, "\t%s", op->profile.start ? "start" : "stop"); break;
+  case TRACE_OP_RANGE:
+    ff_text_add(out, "\t%s %" PRIu64, op->range.begin ? "begin" : "end", op->range.number);
+    if (op->range.begin) ff_text_add(out, " %s, thread %u", op->range.name, op->range.thread);
+    break;
   case TRACE_OP_STREAM_SMS: dump_sms(&op->sms, out); break;
   case TRACE_OP_HOST_TOUCH:
     ff_text_add(out, "\t%s %#" PRIx64 " %" PRIu64 " bytes", op->touch.write ? "write" : "read", op->touch.address,
@@ -395,7 +399,9 @@ static void dump_operation(const trace_op *op, ff_text *out) {
 
 static void dump_access(const uint64_t *words, ff_text *out) {
   static const char *const operations[] = {"load", "store", "atomic", "prefetch"};
-  ff_text_add(out, "%s pc %u, %u bytes, mask %08" PRIx64, operations[trace_access_operation(words[0])],
+  uint32_t flags = trace_access_flags(words[0]);
+  ff_text_add(out, "%s%s pc %u, %u bytes, mask %08" PRIx64, flags & TRACE_BULK ? "bulk " : "",
+              flags & TRACE_ASYNC_COPY ? "copy" : operations[trace_access_operation(words[0])],
               trace_access_pc(words[0]), trace_access_bytes(words[0]), words[1]);
   for (uint32_t i = 0; i < trace_access_lines(words[0]); i++)
     ff_text_add(out, " %#" PRIx64 "/%u/%x", trace_line_address(words[2 + i]), trace_line_lanes(words[2 + i]),
@@ -558,6 +564,7 @@ static int trace_command(int argc, char **argv) {
       "  farfault trace cut --kernel gemm -o gemm.fft app.fft\n"
       "  farfault trace cut --repair -o whole.fft damaged.fft\n\n"
       "A dumped access is: instruction, bytes per lane, mask of active lanes, then for each line of 128 bytes its address / lanes / sectors. "
+      "A copy is an asynchronous one to shared memory, for which `wait for all groups` and `await` wait; bulk: made by the SM's engine for bulk copies. "
       "Exit status: 2 if the file is damaged or its recording was cut off.",
       NULL,
       NULL,

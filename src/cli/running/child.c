@@ -241,12 +241,19 @@ static bool has_ended(pid_t process, run_end *end) {
   return true;
 }
 
+/* Ctrl-Z: the shell gets the terminal without our line. */
+static void stop(run_progress *progress) {
+  run_progress_clear(progress);
+  raise(SIGSTOP);
+}
+
 static void wait_for(pid_t process, const sigset_t *watched, run_progress *progress, run_live *live, run_end *end) {
   const struct timespec tick = {.tv_nsec = 200 * 1000 * 1000}, quiet = {.tv_sec = 10};
   while (!has_ended(process, end)) {
     siginfo_t info;
     int signal = sigtimedwait(watched, &info, progress->area || live->outputs ? &tick : &quiet);
     if (signal > 0 && signal != SIGCHLD) forward(process, &info);
+    if (signal == SIGTSTP) stop(progress);
     run_live_write(live);
     if (progress->area) run_progress_show(progress);
   }
@@ -272,9 +279,11 @@ ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error) 
   run_children_mask(&mask);
   forwarded_signals(&watched);
   sigaddset(&watched, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &watched, &old);
   session_progress *area = map_progress(child);
-  run_progress progress = {.area = area, .simulates = child->setup->managers[0] != '\0'};
+  if (area) sigaddset(&watched, SIGTSTP);
+  sigprocmask(SIG_BLOCK, &watched, &old);
+  run_progress progress = {
+      .area = area, .simulates = child->setup->managers[0] != '\0', .shared = child->program != NULL};
   pid_t process = -1;
   int early = waiting_signal();
   ff_status status =

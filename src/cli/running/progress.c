@@ -2,10 +2,16 @@
 /* The progress line: which kernel, how far, how fast, how long still. On a terminal only, after the first second only,
  * and gone before anything else is printed.
  *
+ * A program that runs meanwhile writes to the same terminal whenever it likes. So the line gets the terminal's last
+ * row, and all above it is made the region that scrolls (DECSTBM), as apt does: what the program writes never comes
+ * to that row. Everything that moves the cursor is one write, and puts it back. A terminal that cannot do that (no
+ * size, TERM=dumb) has the line where the cursor is.
+ *
  * The numbers come from memory that the program's process writes while we read: each is only a display, none is trusted
  * (the kernel's name is cleaned and bounded). */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -20,11 +26,13 @@ static double now(void) {
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Columns of the terminal, to keep the line on one row. */
-static size_t columns(void) {
+/* Of the terminal: columns, to keep the line on one row, and rows (0: none of them can be taken). */
+static size_t terminal_size(uint32_t *rows) {
+  const char *kind = getenv("TERM");
   struct winsize size;
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 10) return size.ws_col;
-  return 80;
+  bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+  *rows = known && size.ws_row > 3 && kind && strcmp(kind, "dumb") ? size.ws_row : 0;
+  return known && size.ws_col > 10 ? size.ws_col : 80;
 }
 
 static void copy_text(const char *from, size_t length, char *name, size_t size) {
@@ -133,14 +141,33 @@ static void describe(run_progress *p, double time, char *line, size_t width) {
   if (p->simulates) add_piece(line, width, "at %s", report_format_time(p->area->simulated_ps, text, sizeof text));
 }
 
+#define SAVE_CURSOR "\0337"
+#define RESTORE_CURSOR "\0338"
+
+/* The last row is for the line from now on. IND (ESC D) first: where the cursor is in that row, what the program wrote
+ * there goes up with all the rest. */
+static void take_row(run_progress *p, uint32_t rows) {
+  fprintf(stderr, "\033D" SAVE_CURSOR "\033[1;%ur" RESTORE_CURSOR "\033[A", (unsigned)rows - 1);
+  p->rows = rows;
+}
+
+static void give_row(run_progress *p) {
+  fprintf(stderr, SAVE_CURSOR "\033[%u;1H\033[2K\033[r" RESTORE_CURSOR, (unsigned)p->rows);
+  p->rows = 0;
+}
+
 static void show(run_progress *p, double time) {
   char line[256];
-  size_t width = columns();
+  uint32_t rows;
+  size_t width = terminal_size(&rows);
   line[0] = '\0';
   width = width < sizeof line ? width : sizeof line;
   if (p->area->first_pass) describe_first_pass(p, line, width);
   else describe(p, time, line, width);
-  fprintf(stderr, "\r%s\033[K", line);
+  if (p->rows && p->rows != rows) give_row(p); /* the window has another size */
+  if (p->shared && rows && !p->rows) take_row(p, rows);
+  if (p->rows) fprintf(stderr, SAVE_CURSOR "\033[%u;1H%s\033[K" RESTORE_CURSOR, (unsigned)p->rows, line);
+  else fprintf(stderr, "\r%s\033[K", line);
   fflush(stderr);
   p->shown = true;
 }
@@ -156,7 +183,8 @@ void run_progress_show(run_progress *p) {
 }
 
 void run_progress_clear(run_progress *p) {
-  if (p->shown) fprintf(stderr, "\r\033[K");
+  if (p->rows) give_row(p);
+  else if (p->shown) fprintf(stderr, "\r\033[K");
   fflush(stderr);
   p->shown = false;
 }

@@ -105,9 +105,12 @@ typedef struct run_progress {
   double launch_started;
   ff_estimate left; /* seconds, of the launch or of the simulations */
   bool left_of_simulations;
+  bool shared;   /* a program writes to the terminal, too: the line has the terminal's last row for itself */
+  uint32_t rows; /* of the terminal, while its last row is taken; 0: it is not */
   bool shown;
 } run_progress;
 void run_progress_show(run_progress *progress); /* about five times a second */
+/* Takes the line from the terminal, which is then as if there had been none. */
 void run_progress_clear(run_progress *progress);
 
 /* All result files in `folder`, in the order of their process numbers. `lost`: there were some that could not be read,

@@ -235,6 +235,27 @@ static void watch_ranges(void) {
   if (farfault_nvtx_watched()) mark_profile(true);
 }
 
+static void append_range(const nvtx_event *event) {
+  trace_op op = {.kind = TRACE_OP_RANGE,
+                 .stream = engine_origin(0),
+                 .range = {.number = event->number,
+                           .thread = event->thread,
+                           .begin = event->begin,
+                           .started = event->started,
+                           .domain = event->domain}};
+  _Static_assert(sizeof op.range.name == sizeof event->name, "a range's name");
+  if (event->begin) memcpy(op.range.name, event->name, sizeof op.range.name);
+  engine_append(&op);
+}
+
+/* NVTX waits for nothing of the device. */
+static void range_told(const nvtx_event *event) {
+  if (!engine_started() || engine_enter_now()) return;
+  if (engine_deferred_full()) engine_deferred_wait();
+  append_range(event);
+  engine_leave();
+}
+
 static ff_status make(ff_error *error) {
   static bool fork_watched;
   if (!fork_watched) pthread_atfork(NULL, NULL, after_fork);
@@ -266,6 +287,7 @@ static ff_status make(ff_error *error) {
   engine_clock_attach();
   farfault_nvtx_tell_streams(engine_stream_named);
   watch_ranges();
+  farfault_nvtx_tell_ranges(range_told, append_range);
   finish_before_exit();
   return FF_OK;
 }

@@ -24,12 +24,14 @@ struct nvtx_domain {
 typedef struct open_range {
   const nvtx_domain *domain;
   uint64_t number; /* 0: it was pushed */
+  uint64_t serial; /* of all ranges */
   bool watched;
   char name[NAME_BYTES];
 } open_range;
 
 typedef struct thread_ranges {
   FF_VEC(open_range) open;
+  uint32_t index;   /* of the threads, from 0 */
   uint32_t deeper;  /* pushed beyond DEPTH_MAX, and not popped: not kept */
   const char *path; /* of `open`; NULL: not made */
   struct thread_ranges *next;
@@ -42,16 +44,62 @@ static thread_ranges *threads;
 static ff_map domains, texts, paths; /* name -> nvtx_domain; text -> itself; path -> itself */
 static uint32_t path_count;
 static uint64_t numbers; /* of started ranges */
+static uint64_t serials; /* of all ranges */
+static uint32_t thread_count;
 
 static char *watched_name; /* of farfault_nvtx_watch, NULL: none */
 static void (*watcher)(void);
 static uint64_t watched_open; /* open_ranges that are watched */
+static nvtx_teller teller;    /* of farfault_nvtx_tell_ranges */
 
-/* Gives the lock back, and tells the watcher if there are more or fewer watched ranges than before. */
-static void leave_and_tell(uint64_t before) {
-  void (*tell)(void) = watched_open == before ? NULL : watcher;
+/* "conv" or "domain:conv", as in a path. */
+static void name_range(const open_range *range, char *name, size_t size) {
+  const char *domain = range->domain ? range->domain->name : "";
+  snprintf(name, size, "%s%s%s", domain, domain[0] ? ":" : "", range->name);
+}
+
+/* At most `size` - 1 bytes, of which none is a part of a character alone. */
+static void copy_name(char *to, size_t size, const char *from) {
+  size_t length = from ? strnlen(from, size) : 0;
+  if (length == size) {
+    length--;
+    while (length && ((unsigned char)from[length] & 0xc0) == 0x80) length--;
+  }
+  if (length) memcpy(to, from, length);
+  to[length] = '\0';
+}
+
+/* ---- telling ---- */
+
+typedef FF_VEC(nvtx_event) event_list; /* what has happened since the lock was taken */
+
+static nvtx_event event_of(const thread_ranges *mine, const open_range *range, bool begin) {
+  char name[2 * NAME_BYTES];
+  nvtx_event event = {
+      .number = range->serial, .thread = mine->index, .begin = begin, .started = begin && range->number};
+  name_range(range, name, sizeof name);
+  if (range->domain) event.domain = (uint8_t)strlen(range->domain->name);
+  copy_name(event.name, sizeof event.name, name);
+  return event;
+}
+
+/* Gives the lock back, tells the watcher if there are more or fewer watched ranges than before, and the teller what
+ * happened. */
+static void leave_and_tell(uint64_t before, event_list *events) {
+  void (*watch)(void) = watched_open == before ? NULL : watcher;
+  nvtx_teller tell = teller;
   pthread_mutex_unlock(&lock);
-  if (tell) tell();
+  if (watch) watch();
+  for (size_t i = 0; tell && i < events->count; i++) tell(&events->items[i]);
+  free(events->items);
+}
+
+static void close_range(thread_ranges *mine, size_t at, event_list *events) {
+  if (teller) FF_PUSH(events, event_of(mine, &mine->open.items[at], false));
+  watched_open -= mine->open.items[at].watched;
+  mine->open.count--;
+  memmove(mine->open.items + at, mine->open.items + at + 1, (mine->open.count - at) * sizeof *mine->open.items);
+  mine->path = NULL;
 }
 
 /* ---- threads ---- */
@@ -60,13 +108,14 @@ static void thread_ends(void *context) {
   thread_ranges *mine = context;
   pthread_mutex_lock(&lock);
   const uint64_t before = watched_open;
-  for (size_t i = 0; i < mine->open.count; i++) watched_open -= mine->open.items[i].watched;
+  event_list events = {0};
+  while (mine->open.count) close_range(mine, mine->open.count - 1, &events);
   for (thread_ranges **at = &threads; *at; at = &(*at)->next)
     if (*at == mine) {
       *at = mine->next;
       break;
     }
-  leave_and_tell(before);
+  leave_and_tell(before, &events);
   free(mine->open.items);
   free(mine);
 }
@@ -89,6 +138,7 @@ static thread_ranges *ranges_of_thread(bool make) {
     free(mine);
     return NULL;
   }
+  mine->index = thread_count++;
   mine->next = threads;
   return threads = mine;
 }
@@ -101,17 +151,6 @@ static void enter(void) {
 static void leave(void) { pthread_mutex_unlock(&lock); }
 
 /* ---- texts ---- */
-
-/* At most `size` - 1 bytes, of which none is a part of a character alone. */
-static void copy_name(char *to, size_t size, const char *from) {
-  size_t length = from ? strnlen(from, size) : 0;
-  if (length == size) {
-    length--;
-    while (length && ((unsigned char)from[length] & 0xc0) == 0x80) length--;
-  }
-  if (length) memcpy(to, from, length);
-  to[length] = '\0';
-}
 
 /* Leaves out the label and a number behind it wherever a comma or the end follows. */
 static void leave_out_number(char *name, const char *label) {
@@ -166,12 +205,6 @@ static int level_of(const thread_ranges *mine, const nvtx_domain *domain, size_t
   return level;
 }
 
-/* "conv" or "domain:conv", as in a path. */
-static void name_range(const open_range *range, char *name, size_t size) {
-  const char *domain = range->domain ? range->domain->name : "";
-  snprintf(name, size, "%s%s%s", domain, domain[0] ? ":" : "", range->name);
-}
-
 static bool is_watched(const open_range *range) {
   char name[2 * NAME_BYTES];
   if (!watched_name) return false;
@@ -179,37 +212,34 @@ static bool is_watched(const open_range *range) {
   return !strcmp(name, watched_name);
 }
 
-static bool open_range_in(thread_ranges *mine, const nvtx_domain *domain, const char *name, uint64_t number) {
+static bool open_range_in(thread_ranges *mine, const nvtx_domain *domain, const char *name, uint64_t number,
+                          event_list *events) {
   if (!mine || mine->open.count == DEPTH_MAX) return false;
-  open_range range = {.domain = domain, .number = number};
+  open_range range = {.domain = domain, .number = number, .serial = ++serials};
   copy_name(range.name, sizeof range.name, name);
   leave_out_numbers(range.name);
   range.watched = is_watched(&range);
   watched_open += range.watched;
   FF_PUSH(&mine->open, range);
   mine->path = NULL;
+  if (teller) FF_PUSH(events, event_of(mine, &range, true));
   return true;
-}
-
-static void close_range(thread_ranges *mine, size_t at) {
-  watched_open -= mine->open.items[at].watched;
-  mine->open.count--;
-  memmove(mine->open.items + at, mine->open.items + at + 1, (mine->open.count - at) * sizeof *mine->open.items);
-  mine->path = NULL;
 }
 
 int farfault_nvtx_push(const nvtx_domain *domain, const char *name) {
   enter();
   const uint64_t before = watched_open;
   thread_ranges *mine = ranges_of_thread(true);
+  event_list events = {0};
   int level = mine ? level_of(mine, domain, mine->open.count) + (int)mine->deeper : -1;
-  if (!open_range_in(mine, domain, name, 0) && mine) mine->deeper++;
-  leave_and_tell(before);
+  if (!open_range_in(mine, domain, name, 0, &events) && mine) mine->deeper++;
+  leave_and_tell(before, &events);
   return level;
 }
 
 int farfault_nvtx_pop(const nvtx_domain *domain) {
   int level = -1;
+  event_list events = {0};
   enter();
   const uint64_t before = watched_open;
   thread_ranges *mine = ranges_of_thread(false);
@@ -220,18 +250,19 @@ int farfault_nvtx_pop(const nvtx_domain *domain) {
     while (at && (mine->open.items[at - 1].domain != domain || mine->open.items[at - 1].number)) at--;
     if (at) {
       level = level_of(mine, domain, at - 1);
-      close_range(mine, at - 1);
+      close_range(mine, at - 1, &events);
     }
   }
-  leave_and_tell(before);
+  leave_and_tell(before, &events);
   return level;
 }
 
 uint64_t farfault_nvtx_start(const nvtx_domain *domain, const char *name) {
   enter();
   const uint64_t before = watched_open, number = ++numbers;
-  open_range_in(ranges_of_thread(true), domain, name, number);
-  leave_and_tell(before);
+  event_list events = {0};
+  open_range_in(ranges_of_thread(true), domain, name, number, &events);
+  leave_and_tell(before, &events);
   return number;
 }
 
@@ -239,10 +270,11 @@ void farfault_nvtx_end(uint64_t number) {
   if (!number) return;
   enter();
   const uint64_t before = watched_open;
+  event_list events = {0};
   for (thread_ranges *t = threads; t; t = t->next)
     for (size_t i = t->open.count; i-- > 0;)
-      if (t->open.items[i].number == number) close_range(t, i);
-  leave_and_tell(before);
+      if (t->open.items[i].number == number) close_range(t, i, &events);
+  leave_and_tell(before, &events);
 }
 
 void farfault_nvtx_watch(const char *name, void (*function)(void)) {
@@ -261,6 +293,31 @@ uint64_t farfault_nvtx_watched(void) {
   const uint64_t open = watched_open;
   leave();
   return open;
+}
+
+/* The open range with the lowest serial above `serial`; NULL: none. */
+static const open_range *next_open(uint64_t serial, const thread_ranges **whose) {
+  const open_range *next = NULL;
+  for (const thread_ranges *t = threads; t; t = t->next)
+    for (size_t i = 0; i < t->open.count; i++) {
+      const open_range *range = &t->open.items[i];
+      if (range->serial <= serial || (next && next->serial < range->serial)) continue;
+      next = range;
+      *whose = t;
+    }
+  return next;
+}
+
+void farfault_nvtx_tell_ranges(nvtx_teller function, nvtx_teller open) {
+  const thread_ranges *whose = NULL;
+  uint64_t serial = 0;
+  enter();
+  teller = function;
+  for (const open_range *range; (range = next_open(serial, &whose)); serial = range->serial) {
+    nvtx_event event = event_of(whose, range, true);
+    open(&event);
+  }
+  leave();
 }
 
 /* ---- paths ---- */

@@ -13,6 +13,7 @@
 #ifndef FF_DRIVER_NVTX_H
 #define FF_DRIVER_NVTX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NVTX_SHOWN __attribute__((visibility("default")))
@@ -36,6 +37,20 @@ NVTX_SHOWN void farfault_nvtx_tell_streams(void (*function)(void *stream, const 
 NVTX_SHOWN void farfault_nvtx_watch(const char *name, void (*function)(void));
 /* How many such ranges are open in all threads; those of a thread that has ended are closed. */
 NVTX_SHOWN uint64_t farfault_nvtx_watched(void);
+
+/* A range that begins or ends. number: from 1, of no other range; thread: from 0, in the order of their first ranges;
+ * name: "conv", or "domain:conv" with the length of the domain's name in `domain`; started: any thread may end it. */
+typedef struct nvtx_event {
+  uint64_t number;
+  uint32_t thread;
+  bool begin, started;
+  uint8_t domain;
+  char name[80]; /* UTF-8, cut where it is longer */
+} nvtx_event;
+typedef void (*nvtx_teller)(const nvtx_event *event);
+/* From now on, whenever a range begins or ends: `function` is called, in the thread that opened or closed it and
+ * without a lock of ours. First, for each range that is open in any thread, `open`, with our lock held. */
+NVTX_SHOWN void farfault_nvtx_tell_ranges(nvtx_teller function, nvtx_teller open);
 
 /* ---- what nvtx_calls.c needs; names are UTF-8, NULL is an empty one ---- */
 

@@ -38,6 +38,14 @@ exec_instr *decode_move(decoder *d, exec_move move) {
   return i;
 }
 
+exec_instr *decode_handler(decoder *d, exec_handler handler, const void *side) {
+  exec_instr *i = decode_emit(d, EXEC_FLOW_NONE);
+  i->run[0] = i->run[1] = handler;
+  i->unit = EXEC_UNIT_MEMORY;
+  i->side = side;
+  return i;
+}
+
 uint32_t decode_temp(decoder *d) {
   uint32_t temp = d->temps++;
   if (d->temps > d->most_temps) d->most_temps = d->temps;

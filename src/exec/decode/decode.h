@@ -6,7 +6,7 @@
 #ifndef FF_EXEC_DECODE_H
 #define FF_EXEC_DECODE_H
 
-#include "exec/memory/access.h"
+#include "exec/memory/bulk.h"
 #include "exec/decode/layout.h"
 #include "exec/instructions/moves.h"
 #include "exec/decode/program.h"
@@ -50,9 +50,13 @@ uint32_t decode_register(const decoder *d, uint32_t reg);
 /* A new instruction; the pointer lives until the next call. */
 exec_instr *decode_emit(decoder *d, exec_flow flow);
 exec_instr *decode_move(decoder *d, exec_move move);
+/* One with a handler of its own, which belongs to the memory unit. */
+exec_instr *decode_handler(decoder *d, exec_handler handler, const void *side);
 /* An address operand: its slot, its width and what is added. `local`: relative to local memory. */
 bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uint32_t *offset, bool *wide,
                     int64_t *add);
+/* The same, as bulk copies and tcgen05 keep it. Of tensor memory: as of PTX_SPACE_SHARED, 32 bits. */
+bool decode_bulk_address(decoder *d, const ptx_operand *operand, ptx_space space, bulk_address *a);
 
 /* Side data of an access of this instruction to one element of the type (of `vector` ones), and the instruction
  * itself. */

@@ -11,10 +11,6 @@
 
 /* ---- operands ---- */
 
-static bool set_address(decoder *d, const ptx_operand *operand, ptx_space space, bulk_address *a) {
-  return decode_address(d, operand, space, &a->slot, &a->wide, &a->add);
-}
-
 /* The n-th state space that the instruction names; GENERIC: none. */
 static ptx_space space_of(const ptx_instr *instr, uint32_t n) {
   for (uint32_t k = 0; k < instr->mod_count; k++) {
@@ -37,14 +33,6 @@ static void set_access(exec_access *a, exec_op op, ptx_space space) {
   a->log2_total = 4;
   a->trace_flags = TRACE_BYPASS_L1 | TRACE_BULK; /* these copies go through the L2 cache alone */
   for (uint32_t e = 0; e < 8; e++) a->load[e] = EXEC_NO_OFFSET;
-}
-
-static exec_instr *emit(decoder *d, exec_handler handler, const void *side) {
-  exec_instr *i = decode_emit(d, EXEC_FLOW_NONE);
-  i->run[0] = i->run[1] = handler;
-  i->unit = EXEC_UNIT_MEMORY;
-  i->side = side;
-  return i;
 }
 
 /* What may stand behind the others: a mask of blocks, a cache policy, a mask of bytes. */
@@ -110,12 +98,12 @@ static bool decode_range(decoder *d) {
   if (instr->operand_count < (b->prefetches ? 2u : 3u) + b->completes) return decode_fail(d, "too few operands");
   if (b->from.space == PTX_SPACE_GENERIC || b->to.space == PTX_SPACE_GENERIC)
     return decode_fail(d, "a bulk copy without its state spaces");
-  if (!b->prefetches && !set_address(d, &operands[next++], (ptx_space)b->to.space, &b->target)) return false;
-  if (!set_address(d, &operands[next++], (ptx_space)b->from.space, &b->source)) return false;
+  if (!b->prefetches && !decode_bulk_address(d, &operands[next++], (ptx_space)b->to.space, &b->target)) return false;
+  if (!decode_bulk_address(d, &operands[next++], (ptx_space)b->from.space, &b->source)) return false;
   if (!decode_source(d, &operands[next++], PTX_U32, &b->size)) return false;
-  if (b->completes && !set_address(d, &operands[next++], PTX_SPACE_SHARED, &b->barrier)) return false;
+  if (b->completes && !decode_bulk_address(d, &operands[next++], PTX_SPACE_SHARED, &b->barrier)) return false;
   if (ptx_has(instr, PTX_MOD_REDUCE) && !set_reduction(d, b)) return false;
-  return set_rest(d, b, next) && emit(d, core_bulk, b);
+  return set_rest(d, b, next) && decode_handler(d, core_bulk, b);
 }
 
 /* ---- tensors ---- */
@@ -162,16 +150,17 @@ static bool decode_tensor(decoder *d) {
     return decode_fail(d, "too few operands");
   if (!set_dimensions(d, b)) return false;
   if (b->im2col && b->dimensions < 3) return decode_fail(d, "im2col of a tensor of %u dimensions", b->dimensions);
-  if (!b->prefetches && !b->stores && !set_address(d, &operands[next++], PTX_SPACE_SHARED, &b->target)) return false;
+  if (!b->prefetches && !b->stores && !decode_bulk_address(d, &operands[next++], PTX_SPACE_SHARED, &b->target))
+    return false;
   if (!set_tensor(d, b, &operands[next++])) return false;
-  if (b->stores && !set_address(d, &operands[next++], PTX_SPACE_SHARED, &b->source)) return false;
-  if (b->completes && !set_address(d, &operands[next++], PTX_SPACE_SHARED, &b->barrier)) return false;
+  if (b->stores && !decode_bulk_address(d, &operands[next++], PTX_SPACE_SHARED, &b->source)) return false;
+  if (b->completes && !decode_bulk_address(d, &operands[next++], PTX_SPACE_SHARED, &b->barrier)) return false;
   if (b->im2col && !b->no_offsets && !b->stores &&
       !set_vector(d, &operands[next++], PTX_U16, b->dimensions - 2u, b->offset))
     return false;
   if (b->stores && b->im2col) b->no_offsets = true;
   if (ptx_has(instr, PTX_MOD_REDUCE) && !set_reduction(d, b)) return false;
-  return set_rest(d, b, next) && emit(d, core_bulk, b);
+  return set_rest(d, b, next) && decode_handler(d, core_bulk, b);
 }
 
 bool decode_bulk(decoder *d) {
@@ -191,9 +180,10 @@ bool decode_tensormap(decoder *d) {
   ptx_space space = space_of(instr, 0);
   set_access(&r->access, EXEC_OP_STORE, space);
   if (instr->operand_count < 2) return decode_fail(d, "too few operands");
-  if (!set_address(d, &instr->operands[0], space, &r->map)) return false;
+  if (!decode_bulk_address(d, &instr->operands[0], space, &r->map)) return false;
   if (ptx_has(instr, PTX_MOD_CP_FENCEPROXY))
-    return set_address(d, &instr->operands[1], PTX_SPACE_SHARED, &r->from) && emit(d, core_tensor_replace, r);
+    return decode_bulk_address(d, &instr->operands[1], PTX_SPACE_SHARED, &r->from) &&
+           decode_handler(d, core_tensor_replace, r);
   for (size_t n = 0; n < sizeof fields / sizeof *fields; n++)
     if (ptx_has(instr, fields[n])) r->field = (uint16_t)fields[n];
   bool ordinal = instr->operand_count > 2;
@@ -204,7 +194,7 @@ bool decode_tensormap(decoder *d) {
   if (ordinal) r->ordinal = (uint8_t)instr->operands[1].bits;
   ptx_type type = instr->types[instr->type_count - 1];
   r->wide = ptx_type_bits(type) == 64;
-  return decode_source(d, value, type, &r->value) && emit(d, core_tensor_replace, r);
+  return decode_source(d, value, type, &r->value) && decode_handler(d, core_tensor_replace, r);
 }
 
 /* ---- st.async, red.async ---- */

@@ -38,6 +38,10 @@ bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uin
   return decode_source(d, &base, *wide ? PTX_U64 : PTX_U32, offset);
 }
 
+bool decode_bulk_address(decoder *d, const ptx_operand *operand, ptx_space space, bulk_address *a) {
+  return decode_address(d, operand, space, &a->slot, &a->wide, &a->add);
+}
+
 /* ---- addresses of parameters and constants in 32 bits ---- */
 
 /* Are all .const variables so near that their lower halves tell them apart? */
@@ -487,12 +491,9 @@ bool decode_multimem(decoder *d) {
   if (a->slot_bytes > 8) return decode_fail(d, "a register that is too large for .%s", ptx_type_text(type));
   if (load) set_load_numbers(d, a, data);
   a->wide = 1;
-  exec_instr *i = decode_emit(d, EXEC_FLOW_NONE);
-  i->run[0] = i->run[1] = core_multimem;
-  i->unit = EXEC_UNIT_MEMORY;
+  exec_instr *i = decode_handler(d, core_multimem, mm);
   i->src[0] = base;
   i->immediate = add;
-  i->side = mm;
   return true;
 }
 

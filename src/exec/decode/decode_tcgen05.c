@@ -18,21 +18,8 @@ static bool set_group(decoder *d, uint8_t *group) {
   return true;
 }
 
-/* Of tensor memory: 32 bits. */
-static bool set_address(decoder *d, const ptx_operand *operand, ptx_space space, bulk_address *a) {
-  return decode_address(d, operand, space, &a->slot, &a->wide, &a->add);
-}
-
 static ptx_space shared_or_generic(const ptx_instr *instr) {
   return ptx_instr_space(instr) == PTX_SPACE_SHARED ? PTX_SPACE_SHARED : PTX_SPACE_GENERIC;
-}
-
-static exec_instr *emit(decoder *d, exec_handler handler, const void *side) {
-  exec_instr *i = decode_emit(d, EXEC_FLOW_NONE);
-  i->run[0] = i->run[1] = handler;
-  i->unit = EXEC_UNIT_MEMORY;
-  i->side = side;
-  return i;
 }
 
 static void meet(decoder *d) {
@@ -58,11 +45,11 @@ static bool decode_allocation(decoder *d) {
   a->access = *decode_new_access(d, EXEC_OP_STORE, space, PTX_B32);
   if (instr->operand_count != (allocates || frees ? 2 : 0)) return decode_fail(d, "%u operands", instr->operand_count);
   if (!set_group(d, &a->group)) return false;
-  if (allocates && !set_address(d, &instr->operands[0], space, &a->to)) return false;
+  if (allocates && !decode_bulk_address(d, &instr->operands[0], space, &a->to)) return false;
   if (frees && !decode_source(d, &instr->operands[0], PTX_U32, &a->address)) return false;
   if ((allocates || frees) && !decode_source(d, &instr->operands[1], PTX_U32, &a->columns)) return false;
   meet(d);
-  if (!allocates) return emit(d, frees ? core_tensor_dealloc : core_tensor_relinquish, a);
+  if (!allocates) return decode_handler(d, frees ? core_tensor_dealloc : core_tensor_relinquish, a);
   uint32_t id = decode_constant(d, EXEC_TENSOR_BARRIER, 4);
   exec_instr *i = decode_emit(d, EXEC_FLOW_BARRIER);
   i->src[0] = id;
@@ -123,9 +110,9 @@ static bool decode_tensor_move(decoder *d, bool stores) {
   if (split && (apart->kind != PTX_OPERAND_INT || apart->bits >= TENSOR_COLUMNS))
     return decode_fail(d, "an offset of the second half that is no constant below 512");
   if (split) m->split = (uint32_t)apart->bits;
-  if (!set_address(d, address, PTX_SPACE_SHARED, &m->at) || !set_registers(d, registers, m)) return false;
+  if (!decode_bulk_address(d, address, PTX_SPACE_SHARED, &m->at) || !set_registers(d, registers, m)) return false;
   meet(d);
-  return emit(d, core_tensor_move, m);
+  return decode_handler(d, core_tensor_move, m);
 }
 
 /* ---- commit ---- */
@@ -139,9 +126,9 @@ static bool decode_commit(decoder *d) {
   c->access = *decode_new_access(d, EXEC_OP_ATOMIC, space, PTX_B64);
   if (!ptx_has(instr, PTX_MOD_MBARRIER__ARRIVE__ONE) || instr->operand_count != 1u + many)
     return decode_fail(d, "this form of tcgen05.commit");
-  if (!set_group(d, &c->group) || !set_address(d, &instr->operands[0], space, &c->barrier)) return false;
+  if (!set_group(d, &c->group) || !decode_bulk_address(d, &instr->operands[0], space, &c->barrier)) return false;
   if (many && !decode_source(d, &instr->operands[1], PTX_B16, &c->ranks)) return false;
-  return emit(d, core_tensor_commit, c);
+  return decode_handler(d, core_tensor_commit, c);
 }
 
 /* ---- cp, shift ---- */
@@ -169,7 +156,7 @@ static bool decode_tensor_copy(decoder *d) {
       c->times = shapes[n].times;
     }
   if (!c->rows || instr->operand_count != 2) return decode_fail(d, "this form of tcgen05.cp");
-  if (!set_group(d, &c->group) || !set_address(d, &instr->operands[0], PTX_SPACE_SHARED, &c->to)) return false;
+  if (!set_group(d, &c->group) || !decode_bulk_address(d, &instr->operands[0], PTX_SPACE_SHARED, &c->to)) return false;
   if (!decode_source(d, &instr->operands[1], PTX_B64, &c->descriptor)) return false;
   exec_instr *i = decode_move(d, EXEC_MOVE_TENSOR_COPY);
   i->unit = EXEC_UNIT_MEMORY;
@@ -181,8 +168,8 @@ static bool decode_tensor_shift(decoder *d) {
   const ptx_instr *instr = d->instr;
   exec_tensor_shift *s = ff_arena_alloc(d->arena, sizeof *s);
   if (!ptx_has(instr, PTX_MOD_DOWN) || instr->operand_count != 1) return decode_fail(d, "this form of tcgen05.shift");
-  if (!set_group(d, &s->group) || !set_address(d, &instr->operands[0], PTX_SPACE_SHARED, &s->at)) return false;
-  return emit(d, core_tensor_shift, s);
+  if (!set_group(d, &s->group) || !decode_bulk_address(d, &instr->operands[0], PTX_SPACE_SHARED, &s->at)) return false;
+  return decode_handler(d, core_tensor_shift, s);
 }
 
 /* ---- mma ---- */
@@ -223,8 +210,8 @@ static bool set_factors(decoder *d, exec_tensor_mma *m, uint32_t next) {
   const ptx_operand *operands = d->instr->operands;
   if (d->instr->operand_count != next + 3) return decode_fail(d, "%u operands", d->instr->operand_count);
   m->keeps_negated = operands[next + 2].negated;
-  return set_address(d, &operands[next], PTX_SPACE_SHARED, &m->a_factors) &&
-         set_address(d, &operands[next + 1], PTX_SPACE_SHARED, &m->b_factors) &&
+  return decode_bulk_address(d, &operands[next], PTX_SPACE_SHARED, &m->a_factors) &&
+         decode_bulk_address(d, &operands[next + 1], PTX_SPACE_SHARED, &m->b_factors) &&
          decode_source(d, &operands[next + 2], PTX_PRED, &m->keeps);
 }
 
@@ -264,12 +251,12 @@ static bool decode_tensor_mma(decoder *d) {
   if (m->stationary && (m->group == 2 || m->scales || m->sparse)) return decode_fail(d, "this form of tcgen05.mma.ws");
   if (m->stationary && instr->operand_count != 5) return decode_fail(d, "a mask of columns, or of lanes, with .ws");
   m->a_in_tensor = operands[1].kind == PTX_OPERAND_ADDRESS;
-  if (!set_address(d, &operands[0], PTX_SPACE_SHARED, &m->d)) return false;
-  if (m->a_in_tensor ? !set_address(d, &operands[1], PTX_SPACE_SHARED, &m->a)
+  if (!decode_bulk_address(d, &operands[0], PTX_SPACE_SHARED, &m->d)) return false;
+  if (m->a_in_tensor ? !decode_bulk_address(d, &operands[1], PTX_SPACE_SHARED, &m->a)
                      : !decode_source(d, &operands[1], PTX_B64, &m->a_descriptor))
     return false;
   if (!decode_source(d, &operands[2], PTX_B64, &m->b_descriptor)) return false;
-  if (m->sparse && !set_address(d, &operands[3], PTX_SPACE_SHARED, &m->metadata)) return false;
+  if (m->sparse && !decode_bulk_address(d, &operands[3], PTX_SPACE_SHARED, &m->metadata)) return false;
   if (!decode_source(d, &operands[3 + shift], PTX_B32, &m->description)) return false;
   if (m->scales ? !set_factors(d, m, 4 + shift) : !set_output(d, m, 4 + shift)) return false;
   exec_instr *i = decode_move(d, EXEC_MOVE_TENSOR_MMA);

@@ -43,11 +43,8 @@ static exec_texture_access *new_texture_access(decoder *d, exec_op op) {
 }
 
 static exec_instr *emit(decoder *d, exec_texture_access *a, exec_handler handler) {
-  exec_instr *i = decode_emit(d, EXEC_FLOW_NONE);
-  i->run[0] = i->run[1] = handler;
-  i->unit = EXEC_UNIT_MEMORY;
+  exec_instr *i = decode_handler(d, handler, a);
   i->src[0] = a->handle;
-  i->side = a;
   return i;
 }
 

@@ -118,13 +118,8 @@ static void shift(core_warp *w, const exec_instr *i, uint32_t lane, core_block *
 }
 
 void core_tensor_shift(exec_warp *x, const exec_instr *i) {
-  core_warp *w = (core_warp *)x;
   const exec_tensor_shift *s = i->side;
-  for (uint32_t m = w->active; m; m &= m - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(m);
-    shift(w, i, lane, w->block);
-    if (s->group == 2) shift(w, i, lane, core_tensor_peer(w, i, lane));
-  }
+  core_tensor_each((core_warp *)x, i, s->group, shift);
 }
 
 /* ---- commit ---- */

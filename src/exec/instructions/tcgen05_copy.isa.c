@@ -52,11 +52,6 @@ static void copy(core_warp *w, const exec_instr *i, uint32_t lane, core_block *b
 }
 
 void ISA(core_tensor_copy)(exec_warp *x, const exec_instr *i) {
-  core_warp *w = (core_warp *)x;
   const exec_tensor_copy *c = i->side;
-  for (uint32_t lanes = w->active; lanes; lanes &= lanes - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-    copy(w, i, lane, w->block);
-    if (c->group == 2) copy(w, i, lane, core_tensor_peer(w, i, lane));
-  }
+  core_tensor_each((core_warp *)x, i, c->group, copy);
 }

@@ -194,9 +194,12 @@ _Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t
 
 /* ---- no thread can go on ---- */
 
-static void add_waiting(ff_text *text, const core_warp *w, const exec_split *split) {
+static uint32_t line_of(const exec_split *split) {
   const ptx_func *func = split->frame->function->source;
-  uint32_t line = split->pc->index < func->instr_count ? func->instrs[split->pc->index].place.line : 0;
+  return split->pc->index < func->instr_count ? func->instrs[split->pc->index].place.line : 0;
+}
+
+static void add_waiting(ff_text *text, const core_warp *w, const exec_split *split) {
   if (split->state == SPLIT_BARRIER && split->barrier == EXEC_TENSOR_BARRIER)
     ff_text_add(text, "\n  warp %u: waits for columns of tensor memory that no other warp can free or allocate with it",
                 w->index);
@@ -205,7 +208,7 @@ static void add_waiting(ff_text *text, const core_warp *w, const exec_split *spl
   else
     ff_text_add(text, "\n  warp %u: lanes 0x%08x wait for lanes 0x%08x", w->index, split->mask,
                 split->member & w->live & ~split->mask);
-  ff_text_add(text, ", PTX line %u", line);
+  ff_text_add(text, ", PTX line %u", line_of(split));
 }
 
 _Noreturn void core_fault_deadlock(core_block *block) {
@@ -240,6 +243,18 @@ void core_overrun_explain(const core_warp *w, const exec_instr *i, uint32_t lane
   add_place(text, w, i, lane);
 }
 
+/* Warps that wait for columns, while another warp, which may have them, looks at memory. */
+static void add_waiting_for_columns(ff_text *text, const core_block *block) {
+  if (!(block->barriers_waiting >> EXEC_TENSOR_BARRIER & 1)) return;
+  for (uint32_t n = 0; n < block->warp_count; n++)
+    for (uint32_t s = 0; s < block->warps[n].other_count; s++) {
+      const exec_split *split = &block->warps[n].others[s];
+      if (split->state == SPLIT_BARRIER && split->barrier == EXEC_TENSOR_BARRIER)
+        ff_text_add(text, "\n  warp %u of the block waits for columns of tensor memory, PTX line %u", n,
+                    line_of(split));
+    }
+}
+
 void core_tell_waiting(core_block *block) {
   const exec_config *config = block->launch->config;
   core_warp *w = &block->warps[block->at];
@@ -254,6 +269,7 @@ void core_tell_waiting(core_block *block) {
   ff_text text = {0};
   ff_text_add(&text, "a block has been waiting for %u s for memory that it reads to change", config->waiting_ms / 1000);
   add_place(&text, w, at, (uint32_t)__builtin_ctz(lanes));
+  add_waiting_for_columns(&text, block);
   config->waiting(text.chars);
   free(text.chars);
 }

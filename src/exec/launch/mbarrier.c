@@ -24,9 +24,11 @@
 typedef struct exec_mbarrier { /* side data */
   /* data[0]: count, bytes or parity; compare: bytes expected with an arrival, or the state waited for */
   exec_access access;
-  bool waits;    /* src[1] gets 0 or 1 per lane, and the predicate dst2 follows it */
-  uint8_t event; /* core_mbarrier_event: of each lane's object, unless it waits */
+  uint8_t event; /* core_mbarrier_event: of each lane's object */
 } exec_mbarrier;
+
+/* src[1] gets 0 or 1 per lane, and the predicate dst2 follows it; the event happens only if all are 1. */
+static bool waits(const exec_mbarrier *b) { return b->event == CORE_MBARRIER_IS_OVER; }
 
 static uint64_t pending(uint64_t object) { return object & COUNT_MASK; }
 static uint64_t expected(uint64_t object) { return object >> COUNT_BITS & COUNT_MASK; }
@@ -98,13 +100,13 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   const exec_mbarrier *barrier = i->side;
   exec_instr access = *i;
   access.side = &barrier->access;
-  access.dst = barrier->waits ? i->src[1] : i->dst;
+  access.dst = waits(barrier) ? i->src[1] : i->dst;
   core_warp *w = (core_warp *)x;
   uint64_t *object[EXEC_LANES];
   uint32_t objects = w->trace ? objects_of(w, &access, object) : 0;
   for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier_before(w, object[n]);
   core_access_lanes(x, &access);
-  if (!barrier->waits) {
+  if (!waits(barrier)) {
     for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier(w, i, object[n], (core_mbarrier_event)barrier->event);
     w->block->idle_turns = w->block->looks = 0; /* an arrival may be what the others wait for */
     w->block->moved = true;
@@ -115,7 +117,7 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   for (uint32_t lane = 0; lane < EXEC_LANES; lane++) bits |= (over[lane] & 1) << lane;
   *predicate = (*predicate & ~mask) | (bits & mask);
   if (!(mask & ~bits)) {
-    for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier(w, i, object[n], CORE_MBARRIER_IS_OVER);
+    for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier(w, i, object[n], (core_mbarrier_event)barrier->event);
     return;
   }
   if (objects) core_trace_looked(w, i, (uint64_t)(uintptr_t)object[0], mask);
@@ -162,7 +164,7 @@ static exec_mbarrier *new_barrier(decoder *d, exec_atomic_function function, cor
 }
 
 static bool emit_barrier(decoder *d, exec_mbarrier *b, const ptx_operand *address, uint32_t dst, uint32_t dst2) {
-  uint32_t base, result = b->waits ? decode_temp(d) : 0;
+  uint32_t base, result = waits(b) ? decode_temp(d) : 0;
   bool wide;
   int64_t add;
   if (!decode_address(d, address, (ptx_space)b->access.space, &base, &wide, &add)) return false;
@@ -206,13 +208,12 @@ static bool decode_arrive(decoder *d, bool drops, core_mbarrier_event event) {
 static bool decode_wait(decoder *d) {
   const ptx_operand *operands = d->instr->operands;
   bool parity = ptx_has(d->instr, PTX_MOD_PARITY);
-  exec_mbarrier *b = new_barrier(d, parity ? do_wait_parity : do_wait_state, CORE_MBARRIER_NOTHING);
+  exec_mbarrier *b = new_barrier(d, parity ? do_wait_parity : do_wait_state, CORE_MBARRIER_IS_OVER);
   uint32_t predicate;
   if (d->instr->operand_count < 3) return decode_fail(d, "this form of mbarrier wait");
   if (!decode_source(d, &operands[2], parity ? PTX_U32 : PTX_B64, parity ? &b->access.data[0] : &b->access.compare))
     return false;
   if (!decode_destination(d, &operands[0], PTX_PRED, &predicate)) return false;
-  b->waits = true;
   b->access.returns = 1;
   return emit_barrier(d, b, &operands[1], 0, predicate);
 }

@@ -3,8 +3,8 @@
  * Instructions").
  *
  * Who ends a wait for columns: another warp of the block, by tcgen05.dealloc (core_barrier_retry), and with
- * .cta_group::2 a warp of the other block of the pair, by allocating as well or by freeing. If all of them wait as
- * well, the block cannot go on, and core_fault_deadlock says so. */
+ * .cta_group::2 a warp of the other block of the pair, by allocating as well. If all of them wait as well, the block
+ * cannot go on, and core_fault_deadlock says so. */
 #include "exec/memory/tensor_memory.h"
 
 #include <string.h>
@@ -51,6 +51,14 @@ tensor_memory *core_tensor_memory_of(core_warp *w, const exec_instr *i, uint32_t
                group, memory->group);
   if (group) memory->group = (uint8_t)group;
   return memory;
+}
+
+void core_tensor_each(core_warp *w, const exec_instr *i, uint32_t group, core_tensor_step *step) {
+  for (uint32_t lanes = w->active; lanes; lanes &= lanes - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+    step(w, i, lane, w->block);
+    if (group == 2) step(w, i, lane, core_tensor_peer(w, i, lane));
+  }
 }
 
 /* A bit per unit that has one of the columns. */
@@ -147,7 +155,8 @@ static void give_address(core_warp *w, const exec_instr *i, uint32_t column) {
 }
 
 /* .cta_group::2: the second of two warps, one in each block of the pair, allocates the same columns for both. Until
- * then, and while there are none, TENSOR_UNITS: who ends this wait is the other block's warp, or who frees columns. */
+ * then, and while there are none, TENSOR_UNITS: who ends this wait is the other block's warp, or who frees columns: of
+ * either block, as a warp of that one waits as well, and tries again. */
 static uint32_t allocate_both(core_warp *w, const exec_instr *i, tensor_memory *memory, uint32_t columns) {
   uint32_t units = columns / TENSOR_UNIT, granted = memory->granted;
   memory->granted = 0;
@@ -206,9 +215,7 @@ void core_tensor_dealloc(exec_warp *x, const exec_instr *i) {
                memory->line[unit], memory->units[unit] * TENSOR_UNIT);
   memory->taken &= (uint16_t)~units_of(address, columns);
   memory->units[unit] = 0;
-  core_barrier_retry(w->block, EXEC_TENSOR_BARRIER);
-  core_block *peer = a->group == 2 ? peer_of(w->block) : NULL; /* it may have ended */
-  if (peer) core_barrier_retry(peer, EXEC_TENSOR_BARRIER);
+  core_barrier_retry(w->block, EXEC_TENSOR_BARRIER); /* of a pair, it goes on only with a warp of each block */
 }
 
 void core_tensor_relinquish(exec_warp *x, const exec_instr *i) {

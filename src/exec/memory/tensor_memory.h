@@ -46,6 +46,10 @@ core_block *core_tensor_peer(core_warp *w, const exec_instr *i, uint32_t lane);
 /* The same of another block. */
 tensor_memory *core_tensor_memory_of(core_warp *w, const exec_instr *i, uint32_t lane, core_block *block,
                                      uint32_t group);
+/* What an instruction does for one thread in one block's tensor memory. */
+typedef void core_tensor_step(core_warp *w, const exec_instr *i, uint32_t lane, core_block *block);
+/* Does it for each active thread: in its own block, and with .cta_group::2 then in the other block of the pair. */
+void core_tensor_each(core_warp *w, const exec_instr *i, uint32_t group, core_tensor_step *step);
 
 /* The place of an address, after a check that `lanes` lanes and `columns` columns from there on exist and are
  * allocated; a fault says which are not. what: of which operand. */

@@ -171,9 +171,9 @@ bool host_take_memory(host *h, host_memory memory, const char *name) {
     run_all(h->loop);
     host_fail(
         h,
-        "%s: with %s the program has %s in use, but the GPU has %s of memory: give it more (--gpu-memory), or choose a "
+        "%s: with %s the program has %s in use, but the GPU has %s of memory%s: give it more (--gpu-memory), or choose a "
         "manager that moves pages",
-        h->manager->name, name, wanted, there);
+        h->manager->name, name, wanted, there, h->budget->share > 0 ? ", its share of that" : "");
     return false;
   }
   h->budget->mapped += memory.bytes;
@@ -396,6 +396,7 @@ static void process_foreign(host *h, const trace_op *op) {
     if (h->observer->lines) lines_take_module(h->observer->lines, op);
     break;
   case TRACE_OP_PROFILE: profile_call(h->profile, op->profile.start); break;
+  case TRACE_OP_RANGE: record_range(h->observer, op, h->clock); break;
   case TRACE_OP_STREAM_SMS:
   case TRACE_OP_END: break;
   case TRACE_OP_RESERVE:
@@ -501,6 +502,7 @@ static void process_own(host *h, const trace_op *op) {
   case TRACE_OP_HOST: host_spend(h, h->t->api); break;
   case TRACE_OP_ADVISE: advise(h, op); break;
   case TRACE_OP_PROFILE: profile_call(h->profile, op->profile.start); break;
+  case TRACE_OP_RANGE: record_range(h->observer, op, h->clock); break;
   case TRACE_OP_STREAM_SMS: stream_bind(h->streams, op->stream, &op->sms); break;
   case TRACE_OP_MODULE:
     if (h->observer->lines) lines_take_module(h->observer->lines, op);
@@ -525,6 +527,7 @@ void host_process(host *h, const trace_op *op) {
   h->op_device = trace_device(op->stream);
   bool foreign = h->op_device != h->device_index && op->kind != TRACE_OP_END;
   h->pager->met = false;
+  h->called = h->clock;
   if (op->stream >= TRACE_STREAM_NUMBERS) {
     own = *op;
     own.stream = trace_stream_number(op->stream);

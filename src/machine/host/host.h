@@ -46,6 +46,7 @@ typedef struct host {
   struct peer_link *peer_link;
   /* its own state */
   ps clock;
+  ps called;             /* the clock when the operation that is processed was asked for */
   ps not_before;         /* the operation that is processed waits for another device's event: it happened then */
   bool paid;             /* the operation was put by a call that the host has paid for (trace/origin.h) */
   bool touches_recorded; /* the program says when the host touches managed memory */

@@ -199,6 +199,7 @@ static void one_less(streams *q, node *n) {
 node *queue_add(streams *q, const trace_op *op, ps issued) {
   node *n = node_make(q, op);
   n->ready = issued;
+  n->call = (host_call){q->host->called, q->host->clock};
   stream *own = stream_find(q, op->stream);
   n->sms = own->sms;
   wait_for_stream(q, n, own);
@@ -284,6 +285,7 @@ static void launch_ready(streams *q, node *n, ps time) {
                 .sms = n->sms,
                 .launch = n->op.launch,
                 .number = l->id,
+                .call = n->call,
                 .counters = counters_of_kernel(q->observer, l),
                 .node = n->index,
                 .stream = n->op.stream,
@@ -314,10 +316,10 @@ void node_ready(streams *q, node *n) {
     n->ready = end;
     agenda_add(q->agenda, end, EVENT_NODE_READY, n->index);
   } else if (end == n->ready) {
-    record_operation(q->observer, &n->op, n->ready, end);
+    record_operation(q->observer, &n->op, n->call, n->ready, end);
     node_done(q, n, end);
   } else {
-    record_operation(q->observer, &n->op, n->ready, end);
+    record_operation(q->observer, &n->op, n->call, n->ready, end);
     agenda_add(q->agenda, end, EVENT_NODE_DONE, n->index);
   }
 }

@@ -16,6 +16,7 @@ typedef struct node { /* an operation in a stream */
   uint32_t waits; /* unfinished operations before it, plus one while it is made */
   FF_VEC(uint32_t) dependents;
   ps ready, done_at;
+  host_call call;
   bool done;
   uint32_t references; /* stream tails, events, the host that waits */
   kernel *kernel;

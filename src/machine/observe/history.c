@@ -46,6 +46,7 @@ void history_free(sim_history *h) {
   free(h->batches.items);
   free(h->transfers.items);
   free(h->host_faults.items);
+  free(h->ranges.items);
   free(h->blocks.items);
   for (size_t i = 0; i < h->block_sets.count; i++) free(h->block_sets.items[i]);
   free(h->block_sets.items);
@@ -121,6 +122,51 @@ void history_note_kernel(sim_history *h, history_kernel kernel) { NOTE(h, kernel
 void history_note_copy(sim_history *h, history_copy copy) { NOTE(h, copies, copy); }
 void history_note_batch(sim_history *h, history_batch batch) { NOTE(h, batches, batch); }
 void history_note_host_faults(sim_history *h, history_host_faults faults) { NOTE(h, host_faults, faults); }
+
+/* Also while it is paused: whether anything is counted in the range is not known yet. */
+void history_note_range(sim_history *h, history_range range) {
+  if (!h) return;
+  if (h->ranges.count == HISTORY_EVENTS) {
+    h->ranges_left_out++;
+    return;
+  }
+  range.resumed = h->resumed;
+  range.counted = !h->paused;
+  if (h->last_range < range.number) h->last_range = range.number;
+  FF_PUSH(&h->ranges, range);
+}
+
+static void end_range(const sim_history *h, history_range *range, uint64_t time) {
+  range->end = time < range->begin ? range->begin : time;
+  range->counted = range->counted || !h->paused || range->resumed != h->resumed;
+  range->over = true;
+}
+
+void history_end_range(sim_history *h, uint64_t number, uint64_t time) {
+  if (!h || number > h->last_range) return;
+  for (size_t i = h->ranges.count; i-- > 0;) {
+    history_range *range = &h->ranges.items[i];
+    if (range->number != number || range->over) continue;
+    end_range(h, range, time);
+    return;
+  }
+}
+
+void history_pause(sim_history *h, bool paused) {
+  h->resumed += h->paused && !paused;
+  h->paused = paused;
+}
+
+/* Of a profiled history only ranges in which something was counted. */
+static void close_ranges(sim_history *c, uint64_t end) {
+  size_t kept = 0;
+  for (size_t i = 0; i < c->ranges.count; i++) {
+    history_range *range = &c->ranges.items[i];
+    if (!range->over) end_range(c, range, end);
+    if (range->counted || !c->profiled) c->ranges.items[kept++] = *range;
+  }
+  c->ranges.count = kept;
+}
 
 void history_note_transfer(sim_history *h, history_transfer transfer) {
   if (!h || h->paused) return;
@@ -243,6 +289,8 @@ sim_history *history_copy_of(const sim_history *h, uint64_t end, uint64_t reside
   COPY_LIST(c, h, batches);
   COPY_LIST(c, h, transfers);
   COPY_LIST(c, h, host_faults);
+  COPY_LIST(c, h, ranges);
+  close_ranges(c, end);
   copy_blocks(c, h);
   c->maps.items = NULL;
   c->maps.count = c->maps.capacity = 0;

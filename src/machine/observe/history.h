@@ -6,7 +6,7 @@
  *           unit.
  *   maps    per allocation, rows of equal ranges of addresses by bins four times as wide: where accesses, far-faults, evictions were
  *   blocks  parts of allocations, as launches' arguments point into them: what a framework's own allocator handed out
- *   lists   kernels, copies, batches of far-faults, transfers over the link, the host's faults: the first HISTORY_EVENTS of each, and how many more
+ *   lists   kernels, copies, batches of far-faults, transfers over the link, the host's faults, the program's own ranges: the first HISTORY_EVENTS of each, and how many more
  *
  * The sum of a series is the counter of the same name, and a map's sums are its allocation's counters: sim_check
  * asserts that when a program has ended. bins << shift is beyond the times that were noted.
@@ -82,14 +82,16 @@ extern const char *const history_copy_names[HISTORY_COPY_COUNT];
 
 /* All times are picoseconds from the first operation. */
 /* kernel: index into sim_result.kernels */
+/* called, returned: the host's call that asked for it; both 0: not known */
 typedef struct history_kernel {
-  uint64_t launch, begin, end, blocks;
+  uint64_t launch, begin, end, blocks, called, returned;
   uint32_t kernel, stream;
 } history_kernel;
 /* allocation: its id; 0: none */
 typedef struct history_copy {
-  uint64_t begin, end, bytes;
+  uint64_t begin, end, bytes, called, returned;
   uint32_t kind, stream, allocation;
+  bool blocking; /* the call returned when it was over */
 } history_copy;
 typedef struct history_batch {
   uint64_t begin, end, faults, bytes;
@@ -104,6 +106,20 @@ typedef struct history_transfer {
   uint32_t cause;
   bool in;
 } history_transfer;
+
+enum { HISTORY_RANGE_BYTES = 80 };
+/* A range of the program's own (NVTX), by the host's time. domain: how many bytes of the name are its domain's, with a
+ * colon behind them; 0: the default one. started: it was started, not pushed */
+typedef struct history_range {
+  uint64_t begin, end;
+  uint32_t thread, domain;
+  bool started;
+  char name[HISTORY_RANGE_BYTES];
+  /* while it is written: its number; whether it has ended, and anything was counted in it; `resumed` at its begin */
+  uint64_t number;
+  bool over, counted;
+  uint32_t resumed;
+} history_range;
 
 /* A part of an allocation: from where an argument pointed (down to a line) to the next such place, or the end. The
  * first begins at offset 0. kernel: the first that was given a pointer to it, as in history_kernel. */
@@ -135,7 +151,9 @@ typedef struct sim_history {
   uint32_t map_sampled; /* and a map's before this one */
   bool keeps_resident;  /* maps say what is in GPU memory */
   bool profiled;        /* it has only ranges of the program (profile.h): */
-  bool paused;          /* nothing is added but levels (profile.h) */
+  bool paused;          /* nothing is added but levels and ranges (profile.h) */
+  uint32_t resumed;     /* how many times it was not paused any more */
+  uint64_t last_range;  /* the highest number in `ranges` */
   uint64_t series[HISTORY_SERIES_COUNT][HISTORY_BINS];
   struct {
     history_kernel *items;
@@ -161,8 +179,12 @@ typedef struct sim_history {
     history_block *items;
     size_t count, capacity;
   } blocks; /* once it is written: of the allocations that have several */
-  uint64_t kernels_left_out, copies_left_out, batches_left_out, transfers_left_out, host_faults_left_out,
-      blocks_left_out;
+  struct {
+    history_range *items;
+    size_t count, capacity;
+  } ranges; /* by begin; those without an end last to the end of the run */
+  uint64_t ranges_left_out, kernels_left_out, copies_left_out, batches_left_out, transfers_left_out,
+      host_faults_left_out, blocks_left_out;
   struct {
     history_blocks **items;
     size_t count, capacity;
@@ -207,6 +229,10 @@ void history_note_kernel(sim_history *h, history_kernel kernel);
 void history_note_copy(sim_history *h, history_copy copy);
 void history_note_batch(sim_history *h, history_batch batch);
 void history_note_host_faults(sim_history *h, history_host_faults faults);
+/* begin, thread, domain, started, name and number count. */
+void history_note_range(sim_history *h, history_range range);
+void history_end_range(sim_history *h, uint64_t number, uint64_t time); /* none of that number is open: nothing */
+void history_pause(sim_history *h, bool paused);
 /* Consecutive pieces of one cause and direction without a gap between them are one transfer. */
 void history_note_transfer(sim_history *h, history_transfer transfer);
 

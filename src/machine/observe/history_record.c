@@ -91,9 +91,14 @@ static uint32_t id_at(observer *o, uint64_t address) {
   return o->allocations.items[allocation_of(o, pager_find(o->pager, address))->owner]->id;
 }
 
-void record_operation(observer *o, const trace_op *op, ps begin, ps end) {
+void record_operation(observer *o, const trace_op *op, host_call call, ps begin, ps end) {
   if (!o->history) return;
-  history_copy copy = {.begin = begin, .end = end, .stream = op->stream};
+  history_copy copy = {.begin = begin,
+                       .end = end,
+                       .called = call.began,
+                       .returned = op->blocking && call.returned < end ? end : call.returned,
+                       .stream = op->stream,
+                       .blocking = op->blocking};
   if (op->kind == TRACE_OP_COPY) {
     static const history_copy_kind kinds[] = {HISTORY_COPY_H2D, HISTORY_COPY_D2H, HISTORY_COPY_D2D, HISTORY_COPY_H2H};
     copy.kind = kinds[op->copy.direction];
@@ -139,11 +144,29 @@ void record_arguments(observer *o, const trace_launch *launch, const sim_counter
   }
 }
 
+void record_range(observer *o, const trace_op *op, ps time) {
+  if (!o->history) return;
+  if (!op->range.begin) {
+    history_end_range(o->history, op->range.number, time);
+    return;
+  }
+  history_range range = {.begin = time,
+                         .thread = op->range.thread,
+                         .domain = op->range.domain,
+                         .started = op->range.started,
+                         .number = op->range.number};
+  _Static_assert(sizeof range.name == sizeof op->range.name, "a range's name");
+  memcpy(range.name, op->range.name, sizeof range.name);
+  history_note_range(o->history, range);
+}
+
 void record_kernel(observer *o, const kernel *k, uint32_t stream) {
   history_note_kernel(o->history, (history_kernel){.launch = k->number,
                                                    .begin = k->began,
                                                    .end = k->ended,
                                                    .blocks = k->blocks,
+                                                   .called = k->call.began,
+                                                   .returned = k->call.returned,
                                                    .kernel = number_of(o, k->counters),
                                                    .stream = stream});
 }

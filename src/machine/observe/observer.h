@@ -32,7 +32,9 @@ void record_evicted(observer *o, const pager_unit *unit, uint64_t address, bool 
 void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);
 /* The same of a link that is not the one to the host. */
 void record_peer(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);
-void record_operation(observer *o, const trace_op *op, ps begin, ps end); /* a copy, a set, a prefetch of the program */
+/* a copy, a set, a prefetch of the program, which was called for at that time of the host's */
+void record_operation(observer *o, const trace_op *op, host_call call, ps begin, ps end);
+void record_range(observer *o, const trace_op *op, ps time); /* TRACE_OP_RANGE, at the host's time */
 void record_arguments(observer *o, const trace_launch *launch, const sim_counters *counters); /* before it begins */
 void record_kernel(observer *o, const kernel *k, uint32_t stream);
 void record_released(observer *o, uint32_t owner, ps time); /* allocation number `owner` is about to be */

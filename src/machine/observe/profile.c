@@ -84,7 +84,7 @@ static void take_effect(profile *p, const profile_mark *mark) {
   if (!mark->start) p->came_first = p->pager->came_first + p->pager->zeroed_first;
   p->inside = mark->start;
   p->ranges += mark->start;
-  if (p->observer->history) p->observer->history->paused = !mark->start;
+  if (p->observer->history) history_pause(p->observer->history, !mark->start);
 }
 
 static void take_what_is_due(profile *p) {

@@ -10,16 +10,17 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 
-enum { RING = 32, WARPS = 32 };
+enum { RING = 32, WARPS = 32 }; /* arrivals that are kept; warps of a block, at most */
 
 typedef struct mbarrier {
   struct mbarrier *next; /* of the block */
   uint32_t id;
   uint32_t arrived;
   uint32_t first_waiting; /* by warp.next */
-  uint32_t needs[WARPS];  /* arrivals that its last AWAIT waited for, by warp of the block */
+  uint32_t needs[WARPS];  /* by warp of the block: needs_of */
   ps until[RING];         /* of arrival n, at n % RING */
 } mbarrier;
 
@@ -32,6 +33,12 @@ static mbarrier *mbarrier_of(block *b, uint32_t id) {
   return m;
 }
 
+/* Arrivals that the warp's last AWAIT at it waited for. */
+static uint32_t *needs_of(mbarrier *m, const warp *w) {
+  FF_CHECK(w->number < WARPS);
+  return &m->needs[w->number];
+}
+
 static ps until(const mbarrier *m, uint32_t n) { return n + RING <= m->arrived ? 0 : m->until[n % RING]; }
 
 /* Of the warps that wait at it, those whose arrivals are all there go on; `time`: all do, then. */
@@ -39,7 +46,7 @@ static void release(front_end *f, block *b, mbarrier *m, const ps *time) {
   uint32_t *link = &m->first_waiting;
   while (*link) {
     warp *w = f->warps->items[*link];
-    uint32_t needs = m->needs[w->number];
+    uint32_t needs = *needs_of(m, w);
     if (!time && needs > m->arrived) {
       link = &w->next;
       continue;
@@ -68,7 +75,7 @@ static void wait_until(warp *w, ps arrival, ps *time) {
 
 static bool await(warp *w, uint32_t id, uint32_t count, ps *time) {
   mbarrier *m = mbarrier_of(w->block, id);
-  uint32_t needs = m->needs[w->number] += count;
+  uint32_t needs = *needs_of(m, w) += count;
   if (needs <= m->arrived) {
     wait_until(w, until(m, needs), time);
     return false;

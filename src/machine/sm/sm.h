@@ -116,6 +116,7 @@ typedef struct kernel {
   const sm_set *sms;           /* NULL: all */
   trace_launch *launch;        /* until the last block is over */
   uint64_t number;             /* the launch's */
+  host_call call;
   sim_counters *counters;
   struct sample_launch *sampled; /* NULL: every launch is timed */
   struct kernel_lines *lines;    /* NULL: nothing is counted by instruction */

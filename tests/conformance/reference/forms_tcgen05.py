@@ -22,6 +22,14 @@ def filled(lane, column):
     return (lane * 512 + column) * FILL & ALL
 
 
+def folded(values):
+    """A lane as one word, as READ_LANES makes it."""
+    word = 0
+    for value in values:
+        word = (word * 31 + value) & ALL
+    return word
+
+
 def given(thread, register):
     return (thread * 131 + register) * GIVEN & ALL
 
@@ -59,8 +67,8 @@ ALLOC = """  @!%first bra allocated;
 allocated:
   bar.sync 0; ld.shared.u32 %base, [at_word]; and.b32 %x, %w, 3; shl.b32 %x, %x, 21; add.u32 %base, %base, %x;
 """
-FREE = """  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
-  @!%first bra freed;
+SYNC = "  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;\n"
+FREE = SYNC + """  @!%first bra freed;
   tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, {columns};
 freed:
   ret;
@@ -71,6 +79,14 @@ fill:
   add.u32 %column, %column, 8; setp.lt.u32 %p, %column, {columns};
   @%p bra fill;
   tcgen05.wait::st.sync.aligned;
+"""
+READ_LANES = """  mov.u32 %column, 0; mov.u32 %y, 0;
+read:
+  add.u32 %x, %base, %column;
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r0}}, [%x]; tcgen05.wait::ld.sync.aligned; mad.lo.u32 %y, %y, 31, %r0;
+  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, {columns};
+  @%p bra read;
+  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %y;
 """
 STORE_FOLDED = "  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 16, %at; st.global.v4.b32 [%at], {%o0, %o1, %o2, %o3};\n"
 
@@ -146,21 +162,14 @@ def store(shape, times, halves=False, start=0, upper=0):
                 memory[lane, column + at] = value
     out = []
     for lane in range(128):
-        sum_ = 0
-        for column in range(columns):
-            sum_ = (sum_ * 31 + memory[lane, column]) & ALL
-        out.append(sum_)
+        out.append(folded(memory[lane, column] for column in range(columns)))
     arrays = [Array("out", "d", "b32", out)]
     text = HEAD.format(params=".param .u64 d") + ALLOC.format(columns=columns) + fill(columns)
     for r in range(registers):
         text += f"  mad.lo.u32 %v, %t, 131, {r}; mul.lo.u32 %r{r}, %v, {GIVEN:#x};\n"
     extra = f", {split}" if split else ""
     text += f"  add.u32 %lane, %base, {offset:#x}; {word} [%lane]{extra}, {vector(registers)};\n  tcgen05.wait::st.sync.aligned;\n"
-    text += "  mov.u32 %column, 0; mov.u32 %y, 0;\nread:\n  add.u32 %x, %base, %column;\n"
-    text += "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%x]; tcgen05.wait::ld.sync.aligned; mad.lo.u32 %y, %y, 31, %r0;\n"
-    text += f"  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, {columns};\n  @%p bra read;\n"
-    text += "  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %y;\n"
-    text += FREE.format(columns=columns)
+    text += READ_LANES.format(columns=columns) + FREE.format(columns=columns)
     name = f"{word[:-4]}{f'.from{start}' if start else ''}{'.upper' if upper else ''}"
     return case("st", name, "read again by lanes and columns", arrays, text)
 
@@ -294,12 +303,19 @@ def expanded(data, bits):
     return bytes(((whole >> i * bits) & ((1 << bits) - 1)) << (2 if bits == 4 else 0) for i in range(16))
 
 
-def copied(shape, row_bytes=0, bits=0, start=0, lane=0):
+def as_pair(text, by, in_bytes=0):
+    """A kernel of one block for a pair: the first thread of block `by` issues, for both; each has its own part of the arrays."""
+    text = text.replace("cta_group::1", "cta_group::2").replace(SYNC[:-1], SYNC[:-1].replace("bar.sync 0;", "barrier.cluster.arrive; barrier.cluster.wait;"))
+    text = text.replace("  mov.u32 %t, %tid.x;", "  .reg .u32 %rank; mov.u32 %rank, %cluster_ctarank;\n  mov.u32 %t, %tid.x;", 1)
+    text = text.replace("setp.eq.u32 %p, %t, 0;", f"mad.lo.u32 %x, %rank, 128, %t; setp.eq.u32 %p, %x, {128 * by};", 1)
+    for name, bytes_ in (("s", in_bytes), ("d", 512)):
+        text = text.replace(f"ld.param.u64 %at, [{name}];", f"ld.param.u64 %at, [{name}]; mad.wide.u32 %at, %rank, {bytes_}, %at;")
+    return text
+
+
+def copied_lanes(image, shape, row_bytes, bits, start, lane):
+    """The lanes of tensor memory behind a copy from this shared memory, each as one word."""
     rows, chunks, goes = COPIES[shape]
-    formats = {0: "", 4: ".b8x16.b4x16_p64", 6: ".b8x16.b6x16_p32"}[bits]
-    name = f"tcgen05.cp.{shape}{formats}.{row_bytes}{f'.from{start}' if start else ''}{f'.lane{lane}' if lane else ''}"
-    size = 128 * max(row_bytes, 16 * chunks)
-    image = [(i * 0x9E3779B1 + 7) & ALL for i in range(size // 4)]
     raw = b"".join(word.to_bytes(4, "little") for word in image)
     memory = {(at, column): filled(at, column) for at in range(128) for column in range(32)}
     for row in range(rows):
@@ -311,12 +327,19 @@ def copied(shape, row_bytes=0, bits=0, start=0, lane=0):
             for target in goes(row):
                 for word in range(4):
                     memory[target + lane, start + chunk * 4 + word] = int.from_bytes(data[4 * word : 4 * word + 4], "little")
+    return [folded(memory[at, column] for column in range(32)) for at in range(128)]
+
+
+def copied(shape, row_bytes=0, bits=0, start=0, lane=0, pair_by=None):
+    """pair_by: two blocks copy, each its own rows, as this one says."""
+    chunks = COPIES[shape][1]
+    formats = {0: "", 4: ".b8x16.b4x16_p64", 6: ".b8x16.b6x16_p32"}[bits]
+    name = f"tcgen05.cp.{shape}{formats}.{row_bytes}{f'.from{start}' if start else ''}{f'.lane{lane}' if lane else ''}"
+    size, blocks = 128 * max(row_bytes, 16 * chunks), 1 if pair_by is None else 2
+    image = [(i * 0x9E3779B1 + 7) & ALL for i in range(blocks * size // 4)]
     out = []
-    for at in range(128):
-        folded = 0
-        for column in range(32):
-            folded = (folded * 31 + memory[at, column]) & ALL
-        out.append(folded)
+    for block in range(blocks):
+        out += copied_lanes(image[block * size // 4 : (block + 1) * size // 4], shape, row_bytes, bits, start, lane)
     stride, leading = (8 * row_bytes, 0) if row_bytes else (128, 2048)
     descriptor = leading >> 4 << 16 | stride >> 4 << 32 | 1 << 46 | MODE[row_bytes] << 61
     arrays = [Array("in", "s", "b32", image), Array("out", "d", "b32", out)]
@@ -325,38 +348,31 @@ def copied(shape, row_bytes=0, bits=0, start=0, lane=0):
     text += "  mad.wide.u32 %e, %column, 4, %at; ld.global.b32 %x, [%e]; mov.u64 %to, area; mad.wide.u32 %to, %column, 4, %to;\n"
     text += f"  st.shared.b32 [%to], %x; add.u32 %column, %column, 128; setp.lt.u32 %p, %column, {size // 4};\n  @%p bra image;\n"
     text += "  fence.proxy.async.shared::cta;\n" + ALLOC.format(columns=32) + fill(32)
-    text += "  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; setp.eq.u32 %p, %t, 0;\n"
+    text += SYNC[:-1] + " setp.eq.u32 %p, %t, 0;\n"
     text += f"  mov.u64 %to, area; shr.u64 %to, %to, 4; mov.u64 %e, {descriptor:#x}; add.u64 %e, %e, %to;\n"
-    text += f"  @%p tcgen05.cp.cta_group::1.{shape}{formats} [%base+{lane << 16 | start}], %e;\n" + FOLD_LANES + FREE.format(columns=32)
-    return case("cp", name, "rows of shared memory in lanes", arrays, text)
+    text += f"  @%p tcgen05.cp.cta_group::1.{shape}{formats} [%base+{lane << 16 | start}], %e;\n" + SYNC + READ_LANES.format(columns=32) + FREE.format(columns=32)
+    if pair_by is None:
+        return case("cp", name, "rows of shared memory in lanes", arrays, text)
+    text = as_pair(text, pair_by, size)
+    return case("cp", f"{name}.pair{pair_by}", "each of two blocks has its own rows", arrays, text, "grid 2 block 128 cluster 2")
 
 
-FOLD_LANES = """  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
-  mov.u32 %column, 0; mov.u32 %y, 0;
-read:
-  add.u32 %x, %base, %column;
-  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%x]; tcgen05.wait::ld.sync.aligned; mad.lo.u32 %y, %y, 31, %r0;
-  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, 32;
-  @%p bra read;
-  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %y;
-"""
-
-
-def shifted(lane, start):
+def shifted(lane, start, pair_by=None):
     memory = {(at, column): filled(at, column) for at in range(128) for column in range(32)}
     for row in range(31):
         for column in range(start, start + 8):
             memory[lane + row, column] = filled(lane + row + 1, column)
     out = []
     for at in range(128):
-        folded = 0
-        for column in range(32):
-            folded = (folded * 31 + memory[at, column]) & ALL
-        out.append(folded)
+        out.append(folded(memory[at, column] for column in range(32)))
     text = HEAD.format(params=D) + ALLOC.format(columns=32) + fill(32)
-    text += "  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; setp.eq.u32 %p, %t, 0;\n"
-    text += f"  @%p tcgen05.shift.cta_group::1.down [%base+{lane << 16 | start}];\n" + FOLD_LANES + FREE.format(columns=32)
-    return case("shift", f"tcgen05.shift.down.lane{lane}.from{start}", "31 rows of 32 bytes get the next one", [Array("out", "d", "b32", out)], text)
+    text += SYNC[:-1] + " setp.eq.u32 %p, %t, 0;\n"
+    text += f"  @%p tcgen05.shift.cta_group::1.down [%base+{lane << 16 | start}];\n" + SYNC + READ_LANES.format(columns=32) + FREE.format(columns=32)
+    name = f"tcgen05.shift.down.lane{lane}.from{start}"
+    if pair_by is None:
+        return case("shift", name, "31 rows of 32 bytes get the next one", [Array("out", "d", "b32", out)], text)
+    arrays = [Array("out", "d", "b32", out * 2)]
+    return case("shift", f"{name}.pair{pair_by}", "the same in both blocks", arrays, as_pair(text, pair_by), "grid 2 block 128 cluster 2")
 
 
 def copies():
@@ -374,6 +390,9 @@ def copies():
     yield copied("32x128b.warpx4", 0, 6)
     yield shifted(0, 0)
     yield shifted(96, 24)
+    for by in (0, 1):
+        yield copied("128x256b", start=by, pair_by=by)
+        yield shifted(32, 8, pair_by=by)
 
 
 # ---- what is wrong ----
@@ -414,17 +433,29 @@ def pair_allocations():
     yield case("alloc", "tcgen05.alloc.pair", "two blocks allocate together", [Array("out", "d", "u32", [256000128] * 64)], text + "  ret;\n}", "grid 2 block 32 cluster 2")
 
 
-def uneven_allocations():
-    """The second block has freed its first columns, the first block has not: both get others."""
+def uneven_allocations(freed):
+    """A block has freed its first columns, the other has not: both get others."""
     allocate, deallocate = ALLOCATE.replace("::1", "::2", 1), DEALLOCATE.replace("::1", "::2", 1)
     meet = "  barrier.cluster.arrive; barrier.cluster.wait;\n"
     text = HEAD.format(params=D) + "  .reg .u32 %rank; .reg .pred %second; mov.u32 %rank, %cluster_ctarank; setp.eq.u32 %second, %rank, 1;\n"
     text += f"  {allocate} [at_word], 128; {allocate} [at_word+4], 128; ld.shared.u32 %base, [at_word];\n"
-    text += f"  @!%second bra kept;\n  {deallocate} %base, 128;\nkept:\n{meet}  {allocate} [at_word+8], 128;\n{meet}"
-    text += f"  @%second bra freed;\n  {deallocate} %base, 128;\nfreed:\n  ld.shared.u32 %y, [at_word+8]; mad.lo.u32 %t, %rank, 32, %t;\n" + PUT
+    text += f"  @{'' if freed == 0 else '!'}%second bra kept;\n  {deallocate} %base, 128;\nkept:\n{meet}  {allocate} [at_word+8], 128;\n{meet}"
+    text += f"  @{'!' if freed == 0 else ''}%second bra freed;\n  {deallocate} %base, 128;\nfreed:\n  ld.shared.u32 %y, [at_word+8]; mad.lo.u32 %t, %rank, 32, %t;\n" + PUT
     for n in (1, 2):
         text += f"  ld.shared.u32 %base, [at_word+{4 * n}]; {deallocate} %base, 128;\n"
-    yield case("alloc", "tcgen05.alloc.uneven", "columns that are free in both", [Array("out", "d", "u32", [256] * 64)], text + "  ret;\n}", "grid 2 block 32 cluster 2")
+    yield case("alloc", f"tcgen05.alloc.uneven{'.first' if freed == 0 else ''}", "columns that are free in both", [Array("out", "d", "u32", [256] * 64)], text + "  ret;\n}", "grid 2 block 32 cluster 2")
+
+
+def allocations_in_turns():
+    """Between two allocations the blocks meet: no request of the first is left for the second, which is of fewer columns."""
+    allocate, deallocate = ALLOCATE.replace("::1", "::2", 1), DEALLOCATE.replace("::1", "::2", 1)
+    text = HEAD.format(params=D) + "  .reg .u32 %rank; mov.u32 %rank, %cluster_ctarank;\n"
+    for n, columns in enumerate((256, 128, 64)):
+        text += f"  {allocate} [at_word+{4 * n}], {columns};\n  barrier.cluster.arrive; barrier.cluster.wait;\n"
+    text += "  ld.shared.u32 %y, [at_word+4]; ld.shared.u32 %x, [at_word+8]; mad.lo.u32 %y, %y, 1000, %x; mad.lo.u32 %t, %rank, 32, %t;\n" + PUT
+    for n, columns in enumerate((256, 128, 64)):
+        text += f"  ld.shared.u32 %base, [at_word+{4 * n}]; {deallocate} %base, {columns};\n"
+    yield case("alloc", "tcgen05.alloc.turns", "two blocks allocate together, and meet after each", [Array("out", "d", "u32", [256384] * 64)], text + "  ret;\n}", "grid 2 block 32 cluster 2")
 
 
 def faults():
@@ -454,10 +485,32 @@ def faults():
     yield fault("ld.no_operands", "no operands", "  tcgen05.ld.sync.aligned.32x32b.x1.b32; // faults here\n", kind="unsupported")
     yield fault("ld.registers", "two registers, where the shape has one", "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0, %r1}, [%x]; // faults here\n", kind="unsupported")
     yield fault("mma.few", "operands are missing", "  tcgen05.mma.cta_group::1.kind::f16 [%x], %at, %at, %x; // faults here\n", kind="unsupported")
+    operands = "[%x], %at, %at, %x"
+    masks = ", ".join(f"%r{n}" for n in range(8))
+    for name, title, form in (
+        ("mma.ws_pair", "weights that stay, for two blocks", f"mma.ws.cta_group::2.kind::f16 {operands}, %p"),
+        ("mma.ws_mask", "weights that stay, with a mask of columns", f"mma.ws.cta_group::1.kind::f16 {operands}, %p, %at"),
+        ("mma.ws_lanes", "weights that stay, with a mask of lanes", f"mma.ws.cta_group::1.kind::f16 {operands}, {{%r0, %r1, %r2, %r3}}, %p"),
+        ("mma.masks", "eight masks for one block", f"mma.cta_group::1.kind::f16 {operands}, {{{masks}}}, %p"),
+        ("mma.scale", "D is scaled by more than 15 bits", f"mma.cta_group::1.kind::f16 {operands}, %p, 16"),
+        ("mma.scale_kind", "D is scaled where A has bytes", f"mma.cta_group::1.kind::f8f6f4 {operands}, %p, 3"),
+        ("cp.format", "bytes of no format", "cp.cta_group::1.128x128b.b8x16 [%x], %at"),
+    ):
+        yield fault(name, title, f"  tcgen05.{form}; // faults here\n", kind="unsupported")
     copy = "tcgen05.cp.cta_group::1.128x128b [%base], %at"
     yield fault("cp.version", "no 0b001 in the descriptor", take + f"  mov.u64 %at, 0;\n  {copy}; // faults here\n")
     yield fault("cp.outside", "the source is not in shared memory", take + f"  mov.u64 %at, {1 << 46 | 0x3000:#x};\n  {copy}; // faults here\n", kind="illegal_address")
-    yield fault("cp.lanes", "more lanes than there are", take + f"  mov.u64 %at, {1 << 46:#x};\n  {copy.replace('base', 'base+0x10000')}; // faults here\n", kind="illegal_address")
+    source = f"  .shared .align 128 .b32 area[1024];\n{take}  mov.u64 %at, area; shr.u64 %at, %at, 4; add.u64 %at, %at, {1 << 46:#x};\n"
+    for name, shape, at, title in (
+        ("lanes", "128x128b", 0x10000, "more lanes than there are"),
+        ("lanes_four", "32x128b.warpx4", 0x10000, "the same four times"),
+        ("columns", "128x256b", 60, "columns behind the allocation"),
+    ):
+        yield fault(f"cp.{name}", title, source + f"  tcgen05.cp.cta_group::1.{shape} [%base+{at:#x}], %at; // faults here\n", kind="illegal_address")
+    yield fault("shift.columns", "columns behind the allocation", take + "  tcgen05.shift.cta_group::1.down [%base+60]; // faults here\n", kind="illegal_address")
+    later = "  mov.u32 %y, 0;\nlater:\n  nanosleep.u32 100; add.u32 %y, %y, 1; setp.lt.u32 %p, %y, 1000;\n  @%p bra later;\n"
+    waits = f"  @!%first bra waits;\n  {ALLOCATE} [at_word], 512;\n  bar.sync 0;\n{later}  {RELINQUISH};\n  exit;\nwaits:\n  bar.sync 0;\n  {ALLOCATE} [at_word+4], 32; // faults here\n"
+    yield fault("alloc.waits_relinquished", "the right is given up while a warp waits for columns", waits, "grid 1 block 64")
     yield fault("shift.lane", "not at the first lane of a warp's", take + "  tcgen05.shift.cta_group::1.down [%base+0x100000]; // faults here\n", kind="misaligned")
 
 
@@ -465,7 +518,9 @@ def cases():
     yield from copies()
     yield from allocations()
     yield from pair_allocations()
-    yield from uneven_allocations()
+    yield from uneven_allocations(1)
+    yield from uneven_allocations(0)
+    yield from allocations_in_turns()
     yield from moves(load)
     yield from moves(store)
     yield from commits()

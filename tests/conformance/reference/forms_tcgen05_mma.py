@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from .forms_matrix import TINY, bits_of_value, factor, kept_columns, tiny_element, tiny_value, width
-from .forms_tcgen05 import ALL, ALLOC, FREE, HEAD, TARGET, case, power
+from .forms_tcgen05 import ALL, ALLOC, FREE, HEAD, READ_LANES, TARGET, case, folded, power
 from .values import Random
 from .writer import Array
 
@@ -115,9 +115,15 @@ def factors(count, scales, kind, first, random):
     return values, words
 
 
-def beside(words):
-    """The words of factors as columns of tensor memory, the same in all four parts."""
-    return [[words[c * 32 + lane % 32] if c * 32 + lane % 32 < len(words) else 0 for c in range(-(-len(words) // 32))] for lane in range(128)]
+def beside(words, differ=0):
+    """The words of factors as columns of tensor memory, the same in all four parts but for the bits that may differ."""
+    columns = range(-(-len(words) // 32))
+    return [[(words[c * 32 + lane % 32] if c * 32 + lane % 32 < len(words) else 0) ^ (lane // 32 * 0x55555555 & differ) for c in columns] for lane in range(128)]
+
+
+def not_factors(scales, first):
+    """The bits of a word that no factor is in."""
+    return ALL ^ ((1 << 8 * scales) - 1) << 8 * first
 
 
 def multiply_scaled(kinds, a, b, sign, a_factors, b_factors):
@@ -165,8 +171,9 @@ def multiply(kinds, a, b, sign):
     return [[Fraction(sign * sum(x * y for x, y in zip(row, line)), scale * scale) for line in right] for row in left]
 
 
-def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), ws=False, sparse=False, **flags):
-    """b is given as N rows of K. upper: D and A begin in lane 16. block: (kind, vector size, factors, type of factors)."""
+def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), ws=False, sparse=False, reuse=0, loose=False, nan=None, **flags):
+    """reuse: the field of .ws for it. loose: parts of tensor memory differ around the factors, whose addresses have a byte's number on top. nan: a row of A and
+    a column of B whose factors are no numbers. b is given as N rows of K. upper: D and A begin in lane 16. block: (kind, vector size, factors, type of factors)."""
     d_kind, a_kind, b_kind = kinds
     kind = KINDS.get(a_kind, "f8f6f4")
     depth = DEPTH.get(a_kind, 32)
@@ -184,6 +191,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
     parts += [text for text, there in (("alone", not keep), (f"scale{scale}", scale), ("masked", mask), ("upper", upper)) if there]
     if block:
         parts += [block[3], f"{ids[0]}{ids[1]}"]
+    parts += [text for text, there in (("reuse", reuse), ("loose", loose), ("nan", nan)) if there]
     name = ".".join(parts)
     random = Random(name)
     a = [[tiny_element(a_kind, random) for _ in range(k)] for _ in range(m)]
@@ -200,13 +208,17 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         a_factors, a_words = factors(m, block[2], block[3], ids[0], random)
         b_factors, b_words = factors(n, block[2], block[3], ids[1], random)
         sums = multiply_scaled(kinds, whole, b, sign, a_factors, b_factors)
-        extra = [line + x + y for line, x, y in zip(extra, beside(a_words), beside(b_words))]
+        if nan:
+            a_words[nan[0]] |= 0xFF << 8 * ids[0]
+            b_words[nan[1]] |= 0xFF << 8 * ids[1]
+        differ = [not_factors(block[2], first) if loose else 0 for first in ids]
+        extra = [line + x + y for line, x, y in zip(extra, beside(a_words, differ[0]), beside(b_words, differ[1]))]
     else:
         sums = multiply(kinds, whole, b, sign)
     if sparse:
         extra = [line + words for line, words in zip(extra, metadata)]
     columns = max(32, power(n // sides + len(extra[0])))
-    times = ((1 << 31) // 12) if flags.get("saturate") else 1
+    times = ((1 << 31) - 1) // 11 if flags.get("saturate") else 1
 
     def cell(value):
         return int(value) & ALL if d_kind == "s32" else bits_of_value(d_kind, Fraction(value))
@@ -220,7 +232,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
             value = sums[row][side * (n // sides) + column] + (Fraction(before(lane, column) * times, 1 << scale) if keep else 0)
             if flags.get("saturate"):
                 value = max(-(1 << 31), min((1 << 31) - 1, value))
-            memory[lane][column] = cell(value)
+            memory[lane][column] = 0x7FFFFFFF if nan and (row == nan[0] or column == nan[1]) else cell(value)
     place_a = Place(a_kind, m, a_across, a_swizzle, 0, dense)
     start = 0 if tensor else -(-place_a.bytes // 1024) * 1024
     place_b = Place(b_kind, n, b_across, b_swizzle, start, dense, 2 if sparse else 1)
@@ -235,19 +247,17 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         arrays.append(Array("in", "a", "b32", [w for line in extra for w in line]))
     out = []
     for lane in range(128):
-        folded = 0
-        for value in memory[lane]:
-            folded = (folded * 31 + value) & ALL
-        out.append(folded)
+        out.append(folded(memory[lane]))
     arrays.append(Array("out", "d", "b32", out))
     idesc = description(m, n, kinds, **flags)
     if block:
         idesc = description(m, n, kinds, **flags) & ~0x30 | ids[1] << 4 | ids[0] << 29 | (block[3] == "ue8m0") << 23
         if dense:
             idesc = idesc & ~0x1F80 | 1 << 7 | 1 << 10
-    idesc |= 4 if sparse else 0
+    idesc |= (4 if sparse else 0) | reuse << 30
     at = (8 if tensor else 0) + n
-    rest = f", [%lane+{at}], [%lane+{at + 4}]" if block else ""
+    tops = [first << 30 if loose else 0 for first in ids]
+    rest = f", [%lane+{tops[0] + at}], [%lane+{tops[1] + at + 4}]" if block else ""
     before_idesc = f", [%lane+{n + len(extra[0]) - 2}]" if sparse else ""
     text = kernel(word, arrays, columns, n // sides, len(extra[0]), d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest, before_idesc)
     title = f"A in {'tensor memory' if tensor else f'rows of {a_swizzle or 16}'}, B in rows of {b_swizzle or 16}"
@@ -289,11 +299,7 @@ def kernel(word, arrays, columns, n, extra, d_kind, times, place_a, place_b, ten
     text += f"  {word} [%lane], {'[%y]' if tensor else '%e'}, %b{before_idesc}, %idesc{rest}{masks}, %keep{f', {scale}' if scale else ''};\n"
     text += "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\nissued:\nwait:\n"
     text += "  mbarrier.try_wait.parity.shared::cta.b64 %p, [done], 0;\n  @!%p bra wait;\n  tcgen05.fence::after_thread_sync;\n"
-    text += "  mov.u32 %column, 0; mov.u32 %y, 0;\nread:\n  add.u32 %x, %base, %column;\n"
-    text += "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%x]; tcgen05.wait::ld.sync.aligned; mad.lo.u32 %y, %y, 31, %r0;\n"
-    text += f"  add.u32 %column, %column, 1; setp.lt.u32 %p, %column, {columns};\n  @%p bra read;\n"
-    text += "  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %y;\n"
-    return text + FREE.format(columns=columns)
+    return text + READ_LANES.format(columns=columns) + FREE.format(columns=columns)
 
 
 def products():
@@ -336,6 +342,7 @@ def products():
 def stationary():
     half = ("f32", "f16", "f16")
     yield mma(32, 64, half, 128, 128, ws=True)
+    yield mma(64, 64, half, ws=True, reuse=2)
     yield mma(64, 128, half, 64, 64, ws=True, b_across=1)
     yield mma(128, 64, half, ws=True, keep=0)
     yield mma(128, 64, half, ws=True, tensor=True)
@@ -370,15 +377,23 @@ def scaled():
     yield mma(128, 136, four, 64, 64, block=("mxf4nvf4", ".block32", 2, "ue8m0"))
     yield mma(128, 16, four, tensor=True, block=("mxf4nvf4", ".scale_vec::4X", 4, "ue4m3"))
     yield mma(128, 40, four, 128, 128, block=("mxf4nvf4", ".block16", 4, "ue8m0"))
+    yield mma(128, 24, four, loose=True, block=("mxf4", "", 2, "ue8m0"), ids=(2, 0))
+    yield mma(128, 40, ("f32", "e4m3", "e4m3"), loose=True, block=("mxf8f6f4", "", 1, "ue8m0"), ids=(1, 3))
+    yield mma(128, 16, ("f32", "e4m3", "e4m3"), nan=(77, 5), block=("mxf8f6f4", "", 1, "ue8m0"), ids=(3, 0))
 
 
 # ---- two blocks ----
 
 
-def as_pair(text, size, extra):
-    """The kernel of one block for a pair: rank 0 issues, both wait; each has its own part of the arrays."""
+def as_pair(text, size, extra, four=False):
+    """The kernel of one block for a pair: rank 0 issues, both wait; each has its own part of the arrays. four: two pairs in a cluster, which read the same."""
     text = text.replace("cta_group::1", "cta_group::2")
-    text = text.replace("  mov.u32 %t, %tid.x;", "  .reg .u32 %rank; .reg .b16 %both; mov.b16 %both, 3; mov.u32 %rank, %cluster_ctarank;\n  mov.u32 %t, %tid.x;", 1)
+    if four:
+        ranks = ".reg .u32 %rank, %all; .reg .b16 %both; mov.u32 %all, %cluster_ctarank; and.b32 %rank, %all, 1; and.b32 %all, %all, 2; shl.b32 %all, 3, %all; cvt.u16.u32 %both, %all;"
+        text = text.replace("ld.param.u64 %at, [d];", "ld.param.u64 %at, [d]; mov.u32 %all, %cluster_ctarank; and.b32 %all, %all, 2; mad.wide.u32 %at, %all, 512, %at;")
+    else:
+        ranks = ".reg .u32 %rank; .reg .b16 %both; mov.b16 %both, 3; mov.u32 %rank, %cluster_ctarank;"
+    text = text.replace("  mov.u32 %t, %tid.x;", f"  {ranks}\n  mov.u32 %t, %tid.x;", 1)
     for name, bytes_ in (("s", size * 4), ("a", 512 * extra), ("d", 512)):
         text = text.replace(f"ld.param.u64 %at, [{name}];", f"ld.param.u64 %at, [{name}]; mad.wide.u32 %at, %rank, {bytes_}, %at;")
     meet = "barrier.cluster.arrive; barrier.cluster.wait;"
@@ -387,16 +402,17 @@ def as_pair(text, size, extra):
     return text.replace("  tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;\n  @!%first bra freed;", f"  {meet}\n  @!%first bra freed;", 1)
 
 
-def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=False, block=None, b_across=0):
+def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=False, block=None, b_across=0, sparse=False, four=False):
     d_kind, a_kind, b_kind = kinds
     dense = block is not None and block[0] != "mxf8f6f4"
     kind = f"{block[0]}.block_scale{block[1]}" if block else KINDS.get(a_kind, "f8f6f4")
-    depth = 64 if dense else DEPTH.get(a_kind, 32)
-    word = f"tcgen05.mma.cta_group::1.kind::{kind}"
+    k = 64 if dense else DEPTH.get(a_kind, 32)
+    depth = 2 * k if sparse else k
+    word = f"tcgen05.mma{'.sp' if sparse else ''}.cta_group::1.kind::{kind}"
     name = f"{word}.m{m}n{n}.{'.'.join(kinds)}.{'at' if tensor else f'a{a_swizzle}'}.b{b_swizzle}{'t' if b_across else ''}".replace("group::1", "group::2")
-    name += f"{'.masked' if mask else ''}{'' if keep else '.alone'}"
+    name += f"{'.masked' if mask else ''}{'' if keep else '.alone'}{'.four' if four else ''}"
     random = Random(name)
-    a = [[tiny_element(a_kind, random) for _ in range(depth)] for _ in range(m)]
+    a = [[tiny_element(a_kind, random) for _ in range(k)] for _ in range(m)]
     b = [[tiny_element(b_kind, random) for _ in range(depth)] for _ in range(n)]
     half, twice = m // 2, m == 128  # rows of a block; whether the upper columns are in lanes 64 to 127
     width_ = n // 2 if twice else n
@@ -411,6 +427,10 @@ def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=Fa
         sums = multiply_scaled(kinds, a, b, 1, a_factors, b_factors)
         sides = beside(a_words[:half]) + beside(a_words[half:])
         extra = [line + x + y for line, x, y in zip(extra, sides, 2 * beside(b_words))]
+    elif sparse:
+        places, metadata = sparse_rows(a_kind, m, depth, random)
+        sums = multiply(kinds, spread(a, places, depth), b, 1)
+        extra = [line + words for line, words in zip(extra, metadata)]  # M is 256
     else:
         sums = multiply(kinds, a, b, 1)
     columns = max(32, power(width_ + len(extra[0])))
@@ -427,13 +447,10 @@ def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=Fa
                 for column in range(width_):
                     line[column] = cell(sums[row][first + column] + (before(lane, column) if keep else 0))
             line[width_ : width_ + len(extra[0])] = extra[rank * 128 + lane]
-            folded = 0
-            for value in line:
-                folded = (folded * 31 + value) & ALL
-            out.append(folded)
+            out.append(folded(line))
     place_a = Place(a_kind, half, 0, a_swizzle, 0, dense)
     start = 0 if tensor else -(-place_a.bytes // 1024) * 1024
-    place_b = Place(b_kind, n // 2, b_across, b_swizzle, start, dense)
+    place_b = Place(b_kind, n // 2, b_across, b_swizzle, start, dense, depth // k)
     size = -(-(start + place_b.bytes) // 1024) * 256
     image = []
     for rank in range(2):
@@ -445,8 +462,8 @@ def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=Fa
     arrays = [Array("in", "s", "b32", image)]
     if extra[0]:
         arrays.append(Array("in", "a", "b32", [w for line in extra for w in line]))
-    arrays.append(Array("out", "d", "b32", out))
-    idesc = description(m, n, kinds, b_across=b_across)
+    arrays.append(Array("out", "d", "b32", out * (2 if four else 1)))
+    idesc = description(m, n, kinds, b_across=b_across) | (4 if sparse else 0)
     if block:
         idesc = idesc & ~0x30 | (block[3] == "ue8m0") << 23
         if dense:
@@ -454,9 +471,10 @@ def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=Fa
     at = (8 if tensor else 0) + width_
     rest = f", [%lane+{at}], [%lane+{at + 4}]" if block else ""
     short = [Array("in", "s", "b32", image[:size]), *arrays[1:]]
-    text = kernel(word, short, columns, width_, len(extra[0]), d_kind, 1, place_a, place_b, tensor, 0, keep, 0, mask, idesc, rest)
-    text = as_pair(text, size, len(extra[0])).replace("{%m0, %m1, %m2, %m3}", "{%m0, %m1, %m2, %m3, %m4, %m5, %m6, %m7}").replace("%m<4>", "%m<8>")
-    return case("mma", name, "two blocks, each with half of the rows of A and D and half of the columns of B", arrays, text, "grid 2 block 128 cluster 2")
+    before_idesc = f", [%lane+{width_ + len(extra[0]) - 2}]" if sparse else ""
+    text = kernel(word, short, columns, width_, len(extra[0]), d_kind, 1, place_a, place_b, tensor, 0, keep, 0, mask, idesc, rest, before_idesc)
+    text = as_pair(text, size, len(extra[0]), four).replace("{%m0, %m1, %m2, %m3}", "{%m0, %m1, %m2, %m3, %m4, %m5, %m6, %m7}").replace("%m<4>", "%m<8>")
+    return case("mma", name, "two blocks, each with half of the rows of A and D and half of the columns of B", arrays, text, f"grid {4 if four else 2} block 128 cluster {4 if four else 2}")
 
 
 def pairs():
@@ -474,22 +492,29 @@ def pairs():
     yield pair(128, 64, ("s32", "s8", "u8"))
     yield pair(256, 48, ("f32", "e4m3", "e5m2"), block=("mxf8f6f4", "", 1, "ue8m0"))
     yield pair(256, 32, ("f32", "e2m1", "e2m1"), block=("mxf4nvf4", ".scale_vec::4X", 4, "ue4m3"))
+    yield pair(256, 32, half, mask=(1, 0, 0, 0x80000000, ALL, 0, 0xFF00, 0), four=True)
+    yield pair(256, 32, half, sparse=True)
+    yield pair(256, 32, ("s32", "s8", "u8"), sparse=True)
 
 
 def faults():
     good = description(128, 16, ("f32", "f16", "f16"))
     shared = 1 << 46 | 2 << 61 | 64 << 32
 
-    def scaled_wrong(name, title, idesc, kind="mxf4.block_scale", before="", fault="illegal_instruction"):
-        return wrong(name, title, idesc, kind=kind, rest=", [%base+16], [%base+24]", before=before, fault=fault)
+    def scaled_wrong(name, title, idesc, kind="mxf4.block_scale", before="", fault="illegal_instruction", a_factors=16, **more):
+        return wrong(name, title, idesc, kind=kind, rest=f", [%base+{a_factors}], [%base+24]", before=before, fault=fault, **more)
 
-    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None, rest="", before="", ws="", metadata=""):
+    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None, rest="", before="", ws="", metadata="", pair=False):
         text = HEAD.format(params=".param .u64 d").replace("{\n", "{\n  .shared .align 1024 .b32 area[4096];\n", 1)
         text += "  .reg .u64 %a, %b; .reg .b32 %idesc; .reg .pred %keep;\n" + ALLOC.format(columns=32)
         text += f"  mov.b32 %idesc, {idesc:#x}; mov.u64 %a, {a:#x}; mov.u64 %b, {b:#x}; setp.eq.u32 %keep, %t, 99; setp.ne.u32 %p, %t, 0;\n{before}"
         text += f"  mov.u32 %x, area;\n  @%p bra freed0;\n  tcgen05.mma{ws}.cta_group::1.kind::{kind} [{d}], {where or '%a'}, %b{metadata}, %idesc{rest}, %keep; // faults here\nfreed0:\n"
         text += FREE.format(columns=32)
-        return case("mma_fault", f"tcgen05.mma.{name}", title, [Array("in", "d", "u32", [0])], text, headers=[f"fault: {fault}"])
+        if pair:
+            text = text.replace("cta_group::1", "cta_group::2").replace("  .reg .u64 %a,", "  .reg .u32 %rank; mov.u32 %rank, %cluster_ctarank;\n  .reg .u64 %a,", 1)
+            text = text.replace("setp.ne.u32 %p, %t, 0;\n", "mad.lo.u32 %x, %rank, 128, %t; setp.ne.u32 %p, %x, 0;\n  barrier.cluster.arrive; barrier.cluster.wait;\n", 1)
+        launch = "grid 2 block 128 cluster 2" if pair else "grid 1 block 128"
+        return case("mma_fault", f"tcgen05.mma.{name}", title, [Array("in", "d", "u32", [0])], text, launch, headers=[f"fault: {fault}"])
 
     yield wrong("stationary_columns", "N is 32 with .ws", description(64, 32, ("f32", "f16", "f16")), kind="f16", ws=".ws")
     yield wrong("stationary_rows", "M is 96 with .ws", description(96, 64, ("f32", "f16", "f16")), kind="f16", ws=".ws")
@@ -530,6 +555,44 @@ def faults():
     yield scaled_wrong("factors_type_of_a", "A of e4m3 for mxf4", factored & ~(7 << 7))
     lanes = "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%base+16], {%t}; tcgen05.fence::before_thread_sync; bar.sync 0;\n"
     yield scaled_wrong("factors_differ", "the parts of tensor memory have different factors", factored, before=lanes)
+
+
+    # what the checks of descriptors and of places are for, each alone
+    def put(value, column=16):
+        return f"  {value}\n  tcgen05.st.sync.aligned.32x32b.x1.b32 [%base+{column}], {{%y}}; tcgen05.fence::before_thread_sync; bar.sync 0;\n"
+
+    for bits in (1, 2, 3, 7, 11):
+        yield wrong(f"metadata_{bits}", f"metadata of {bits}", good | 4, ws=".sp", metadata=", [%base+16]", before=put(f"mov.u32 %y, {bits * 0x11111111};"))
+    yield wrong("metadata_tf32", "metadata of 0", description(128, 16, ("f32", "tf32", "tf32")) | 4, kind="tf32", ws=".sp", metadata=", [%base+16]")
+    eight = ("f32", "e4m3", "e4m3")
+    end = {"ws": ".sp", "metadata": ", [%base+31]", "before": put("mov.u32 %y, 0x44444444;", 31)}
+    yield wrong("metadata_end", "the second column of metadata is not allocated", description(128, 16, eight) | 4, kind="f8f6f4", fault="illegal_address", **end)
+    yield wrong("a_end", "the last columns of A are not allocated", where="[%base+25]", fault="illegal_address")
+    yield wrong("reserved_bit_30", "a bit that only .ws has", good | 1 << 30)
+    yield wrong("reserved_bit_29", "a reserved bit with .ws", description(128, 64, ("f32", "f16", "f16")) | 1 << 29, ws=".ws")
+    yield wrong("selector_f8", "a selector of bytes", description(128, 16, eight) | 5, kind="f8f6f4", ws=".sp", metadata=", [%base+16]")
+    yield wrong("sum_bf16", "D of f16, A and B of bf16", description(128, 16, ("f16", "bf16", "bf16")))
+    yield wrong("types_differ", "A of f16, B of bf16", description(128, 16, ("f32", "f16", "bf16")))
+    yield wrong("stationary_tensor", "A in tensor memory, M of 64 with .ws", description(64, 64, ("f32", "f16", "f16")), ws=".ws", where="[%base+16]")
+    yield wrong("b_across_small", "B of e2m1 transposed", description(128, 16, ("f32", "e4m3", "e2m1"), b_across=1), kind="f8f6f4")
+    yield wrong("swizzle_5", "there is no mode 5", b=1 << 46 | 5 << 61)
+    yield wrong("swizzle_7", "there is no mode 7", b=1 << 46 | 7 << 61)
+    yield wrong("fixed_bits", "bits 53 to 60 of a descriptor", b=shared | 1 << 55)
+    for bit in (0, 3, 6, 24):
+        yield scaled_wrong(f"factors_bit_{bit}", "a reserved bit", factored | 1 << bit)
+    yield scaled_wrong("factors_id_a", "the factors of A begin at byte 1", factored | 1 << 29)
+    yield scaled_wrong("factors_type_two", "two factors of ue4m3", factored & ~(1 << 23), kind="mxf4nvf4.block_scale.block32")
+    yield scaled_wrong("factors_end", "the last factors of A are not allocated", factored, a_factors=30, fault="illegal_address")
+    yield scaled_wrong("factors_part", "one part of tensor memory has another second factor", factored, before=put("shr.u32 %y, %t, 5; setp.eq.u32 %keep, %y, 1; selp.u32 %y, 256, 0, %keep;"))
+    yield wrong("pair_rows", "M is 64", description(64, 32, ("f32", "f16", "f16")), pair=True)
+    yield wrong("pair_columns", "N is 24", description(128, 24, ("f32", "f16", "f16")), pair=True)
+    yield wrong("pair_columns_i8", "N is 48", description(128, 48, ("s32", "s8", "s8")), kind="i8", pair=True)
+    yield wrong("pair_across", "8 bits of B transposed, N is 16", description(128, 16, eight, b_across=1), kind="f8f6f4", pair=True)
+    yield wrong("pair_sparse", "M of 64 a block", good & ~(31 << 24) | 8 << 24 | 4, ws=".sp", metadata=", [%base+16]", pair=True, fault="unsupported")
+    yield wrong("pair_lanes", "lanes 0 and 64 have different rows of A", good, where="[%base+16]", before=put("mov.u32 %y, %t;"), pair=True)
+    large = 1 << 23 | 2 << 27  # ue8m0, M 256
+    yield scaled_wrong("pair_factors", "N is 24", large | 3 << 17, kind="mxf8f6f4.block_scale", pair=True)
+    yield scaled_wrong("pair_factors_across", "8 bits of B transposed, N is 16", large | 2 << 17 | 1 << 16, kind="mxf8f6f4.block_scale", pair=True)
 
 
 def cases():

@@ -109,6 +109,32 @@ static void weights_count_where_no_kind_is_known(void **state) {
   ff_tasks_free(&t);
 }
 
+/* A task takes what those of its own group took, whatever the others did. */
+static void each_group_has_a_pace(void **state) {
+  ff_tasks t = {.at_once = 1};
+  for (uint32_t i = 0; i < 4; i++) ff_tasks_add(&t, 2, i % 2);
+  for (uint32_t i = 0; i < 2; i++) {
+    ff_tasks_begin(&t, i, 50);
+    ff_tasks_end(&t, i, i ? 80 : 54);
+  }
+  NEAR(ff_tasks_left(&t, 80), 4 + 30, 1e-9);
+  ff_tasks_begin(&t, 3, 80);
+  ff_tasks_end(&t, 3, 110);
+  NEAR(ff_tasks_left(&t, 110), 4, 1e-9);
+  ff_tasks_free(&t);
+}
+
+/* Where nothing has ended, what is known before counts until a task takes longer than that says. */
+static void what_was_known_gives_way(void **state) {
+  ff_tasks t = {.at_once = 1, .known = 1};
+  ff_tasks_add(&t, 10, 0);
+  ff_tasks_add(&t, 10, 0);
+  ff_tasks_begin(&t, 0, 100);
+  NEAR(ff_tasks_left(&t, 104), 6 + 10, 1e-9);
+  NEAR(ff_tasks_left(&t, 130), 3 + 30, 1e-9); /* three times as long so far */
+  ff_tasks_free(&t);
+}
+
 /* However many run at once, it takes as long as the longest of them. */
 static void the_longest_counts(void **state) {
   ff_tasks t = {.at_once = 8, .known = 1};
@@ -135,6 +161,8 @@ int main(void) {
                                      cmocka_unit_test(one_long_task_does_not_make_it_rise),
                                      cmocka_unit_test(kinds_are_learned),
                                      cmocka_unit_test(weights_count_where_no_kind_is_known),
+                                     cmocka_unit_test(each_group_has_a_pace),
+                                     cmocka_unit_test(what_was_known_gives_way),
                                      cmocka_unit_test(the_longest_counts),
                                      cmocka_unit_test(no_number_is_no_trouble)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -313,6 +313,16 @@ static void test_barrier_never_met(void **state) {
   expect(fault, EXEC_FAULT_BARRIER, 0, 16, 0);
   expect_text(fault->message, "lanes 0xffff0000 wait for lanes 0x0000ffff");
   close_ptx(t);
+  t = open_body(
+      ".shared .align 4 .b8 s[4];",
+      AT "setp.lt.u32 %p1, %r3, 32; @!%p1 bra A; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 512;"
+         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 32; A: bar.sync 3; st.global.u32 [%rd2], 1;");
+  fault = run_fault(t, "k", 1, 64, buffer(t, 256), 0);
+  expect(fault, EXEC_FAULT_BARRIER, 0, 0, 0);
+  expect_text(fault->message,
+              "warp 0: waits for columns of tensor memory that no other warp can free or allocate with it, PTX line");
+  expect_text(fault->message, "warp 1: lanes 0xffffffff wait at barrier 3, PTX line");
+  close_ptx(t);
   t = open_body("", "bar.sync %n;");
   fault = run_fault(t, "k", 1, 32, buffer(t, 256), 16);
   assert_int_equal(fault->kind, EXEC_FAULT_ILLEGAL_INSTRUCTION);

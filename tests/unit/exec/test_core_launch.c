@@ -328,6 +328,18 @@ static void test_waiting_is_told(void **state) {
       "bar.sync");
 }
 
+/* The message names a warp that waits for tensor memory, which the one that looks at memory has. */
+static void test_waiting_for_columns_is_told(void **state) {
+  check_waiting_is_told("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; mov.u32 %r2, 0; @!%p1 bra OTHER;"
+                        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [sh], 512; bar.sync 0;"
+                        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [sh], 32;"
+                        "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 32; bra END;"
+                        "OTHER: bar.sync 0; L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;"
+                        "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r2, 512; END:",
+                        "warp 0 of the block waits for columns of tensor memory, PTX line ");
+  expect_text(waiting_text, "ld.volatile.global.u32");
+}
+
 /* When all blocks only poll, the launch gives way, and nothing of it runs meanwhile; it does so again if that did not
  * help. */
 static uint32_t given_times, moved_meanwhile;
@@ -404,6 +416,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_wait_for_
                                           cmocka_unit_test(test_warps_start_together),
                                           cmocka_unit_test(test_vectors_are_whole),
                                           cmocka_unit_test(test_waiting_is_told),
+                                          cmocka_unit_test(test_waiting_for_columns_is_told),
                                           cmocka_unit_test(test_gives_way),
                                           cmocka_unit_test(test_keeps_working),
                                           cmocka_unit_test(test_undone_is_no_poll),

@@ -188,6 +188,48 @@ static void test_waits_move_past_stores_to_shared_memory(void **state) {
   with_units = false;
 }
 
+/* Tensor units of all UNITS in a text. */
+static uint32_t tensor_units(const char *text) {
+  uint32_t sum = 0, units = 0;
+  for (const char *at = text; (at = strstr(at, "units ")); at++)
+    if (sscanf(at, "units %*u %*u %*u %*u %*u %*u %u", &units) == 1) sum += units;
+  return sum;
+}
+
+/* A product of M x N takes M N 16 / 4 / 512 units of the block that issues it; of two blocks each has half of M. */
+static void test_products_in_tensor_memory(void **state) {
+  static const char kernel[] =
+      ".version 8.6\n.target sm_100a\n.address_size 64\n"
+      ".visible .entry k(.param .u64 p_out, .param .u32 p_n) .explicitcluster .reqnctapercluster 2, 1, 1\n{\n"
+      ".shared .align 1024 .b32 area[8192]; .shared .align 4 .b32 place[1];\n"
+      ".reg .b32 %%base, %%n, %%r; .reg .b64 %%a; .reg .pred %%p, %%keep;\nld.param.u32 %%n, [p_n];\n"
+      "tcgen05.alloc.cta_group::%u.sync.aligned.shared::cta.b32 [place], 64; ld.shared.u32 %%base, [place];\n"
+      "mov.u64 %%a, area; shr.u64 %%a, %%a, 4; add.u64 %%a, %%a, 0x4000404000000000;\n"
+      "barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %%r, %%cluster_ctarank; setp.ne.u32 %%p, %%r, 0;\n"
+      "@%%p bra END; mov.u32 %%r, %%tid.x; setp.ne.u32 %%p, %%r, 0; @%%p bra END; setp.eq.u32 %%keep, %%r, 99;\n"
+      "tcgen05.mma.cta_group::%u.kind::f16 [%%base], %%a, %%a, %%n, %%keep;\n"
+      "END: barrier.cluster.arrive; barrier.cluster.wait;\n"
+      "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %%base, 64; ret;\n}\n";
+  static const struct {
+    uint32_t group, m, n, units;
+  } cases[] = {{1, 128, 64, 64}, {1, 64, 16, 8}, {2, 256, 64, 64}, {2, 128, 16, 8}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char text[2048];
+    snprintf(text, sizeof text, kernel, cases[c].group, cases[c].group, cases[c].group);
+    kernel_test *t = open_ptx(text);
+    uint64_t out = buffer(t, 64);
+    ff_text got = {0};
+    with_units = true;
+    stream s = begin(t, 2, 1);
+    with_units = false;
+    run(t, "k", 2, 32, out, 1 << 4 | cases[c].n / 8 << 17 | cases[c].m / 16 << 24);
+    finish(t, &s, 2, 1, &got);
+    assert_int_equal(tensor_units(got.chars), cases[c].units);
+    free(got.chars);
+    close_ptx(t);
+  }
+}
+
 static void test_rows(void **state) {
   compare(
       "", AT "ld.global.u32 %r5, [%rd2]; add.u32 %r6, %r3, 1; add.u32 %r7, %r5, %r6; st.global.u32 [%rd2+128], %r7;",
@@ -508,6 +550,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_copy_groups),
                                           cmocka_unit_test(test_constants_take_the_unit_again),
                                           cmocka_unit_test(test_waits_stay_before_what_needs_the_value),
                                           cmocka_unit_test(test_waits_move_past_stores_to_shared_memory),
+                                          cmocka_unit_test(test_products_in_tensor_memory),
                                           cmocka_unit_test(test_rows),
                                           cmocka_unit_test(test_masks),
                                           cmocka_unit_test(test_gathers),

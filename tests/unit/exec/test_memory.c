@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -81,6 +82,47 @@ static void test_zero(void **state) {
   assert_true(resident(a->address + 8 * mib));
   assert_int_equal(at[32 * mib - 1], 0);
   assert_int_equal(at[32 * mib], 7);
+}
+
+static void assert_zeros(const unsigned char *at, uint64_t bytes) {
+  for (uint64_t n = 0; n < bytes; n += 512) assert_int_equal(at[n], 0);
+  assert_int_equal(at[bytes - 1], 0);
+}
+
+/* Of memory that is a file's, giving pages back would bring the file's bytes again: two mappings of one piece, an
+ * allocation that other processes have, a private mapping that the program has registered. */
+static void test_zero_of_files(void **state) {
+  uint64_t bytes = UINT64_C(72) << 20;
+  const exec_allocation *place, *first, *second, *given = allocate(bytes), *registered;
+  int file = memfd_create("piece", MFD_CLOEXEC), other = memfd_create("given", MFD_CLOEXEC);
+  assert_true(!ftruncate(file, (off_t)bytes) && !ftruncate(other, (off_t)bytes));
+  assert_int_equal(exec_memory_reserve(memory, 2 * bytes, 0, 0, "range", &place, NULL), FF_OK);
+  assert_int_equal(exec_memory_map(memory, place->address, bytes, file, 0, 1, "first", &first, NULL), FF_OK);
+  assert_int_equal(exec_memory_map(memory, place->address + bytes, bytes, file, 0, 1, "second", &second, NULL), FF_OK);
+  memset((void *)(uintptr_t)first->address, 7, bytes);
+  unsigned char *host = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  assert_true(host != MAP_FAILED);
+  memset(host, 8, bytes);
+  assert_int_equal(exec_memory_register(memory, host, bytes, &registered, NULL), FF_OK);
+  exec_memory_zero(memory, (uintptr_t)host, bytes);
+  assert_zeros(host, bytes);
+  exec_memory_zero(memory, second->address, bytes);
+  assert_zeros((unsigned char *)(uintptr_t)first->address, bytes);
+  assert_zeros((unsigned char *)(uintptr_t)second->address, bytes);
+
+  memset((void *)(uintptr_t)given->address, 7, bytes);
+  assert_int_equal(exec_memory_share(memory, given, other, true, NULL), FF_OK);
+  exec_memory_zero(memory, given->address, bytes);
+  assert_zeros((unsigned char *)(uintptr_t)given->address, bytes);
+  unsigned char byte;
+  for (uint64_t n = 4096 - 1; n < bytes; n += 4096) {
+    assert_int_equal(pread(other, &byte, 1, (off_t)n), 1);
+    assert_int_equal(byte, 0);
+  }
+  assert_int_equal(exec_memory_unregister(memory, host, NULL), FF_OK);
+  munmap(host, bytes);
+  close(file);
+  close(other);
 }
 
 static void test_tombstones(void **state) {
@@ -298,7 +340,7 @@ int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {T(test_bounds),      T(test_large),     T(test_tombstones), T(test_places),
                                      T(test_place_taken), T(test_canonical), T(test_padding),    T(test_limits),
-                                     T(test_full),        T(test_row),       T(test_zero),       T(test_registered),
-                                     T(test_nearest),     T(test_random)};
+                                     T(test_full),        T(test_row),       T(test_zero),       T(test_zero_of_files),
+                                     T(test_registered),  T(test_nearest),   T(test_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

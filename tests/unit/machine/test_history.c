@@ -135,6 +135,64 @@ static void note(sim_history *h, uint64_t begin, uint64_t end, history_cause cau
       h, (history_transfer){.begin = begin, .end = end, .bytes = end - begin, .pieces = 1, .cause = cause, .in = in});
 }
 
+static history_range range(uint64_t number, uint64_t begin, const char *name) {
+  history_range r = {.number = number, .begin = begin};
+  strcpy(r.name, name);
+  return r;
+}
+
+/* By their numbers; one that is not closed lasts to the end, and an end without a begin is nothing. */
+static void ranges_end_by_their_numbers(void **state) {
+  (void)state;
+  sim_history *h = history_create();
+  history_note_range(h, range(1, 10, "outer"));
+  history_note_range(h, range(2, 20, "inner"));
+  history_end_range(h, 7, 25);
+  history_end_range(h, 2, 30);
+  history_end_range(h, 2, 40);
+  history_note_range(h, range(3, 50, "open"));
+  history_end_range(h, 1, 60);
+  sim_history *c = history_copy_of(h, 100, 0);
+  assert_int_equal(c->ranges.count, 3);
+  assert_string_equal(c->ranges.items[1].name, "inner");
+  assert_int_equal(c->ranges.items[0].end, 60);
+  assert_int_equal(c->ranges.items[1].end, 30);
+  assert_int_equal(c->ranges.items[2].end, 100);
+  history_free(c);
+  for (uint64_t i = 4; i < 4 + HISTORY_EVENTS; i++) {
+    history_note_range(h, range(i, 60 + i, "many"));
+    history_end_range(h, i, 61 + i);
+  }
+  assert_int_equal(h->ranges.count, HISTORY_EVENTS);
+  assert_int_equal(h->ranges_left_out, 3);
+  history_free(h);
+}
+
+/* Of a profiled run those in which something was counted: here all but the first and the last. */
+static void ranges_in_which_nothing_is_counted_are_left_out(void **state) {
+  (void)state;
+  sim_history *h = history_create();
+  h->profiled = h->paused = true;
+  history_note_range(h, range(1, 10, "before"));
+  history_end_range(h, 1, 20);
+  history_note_range(h, range(2, 30, "around"));
+  history_pause(h, false);
+  history_note_range(h, range(3, 40, "in"));
+  history_end_range(h, 3, 50);
+  history_note_range(h, range(4, 60, "out of it"));
+  history_pause(h, true);
+  history_end_range(h, 4, 70);
+  history_end_range(h, 2, 80);
+  history_note_range(h, range(5, 90, "behind"));
+  sim_history *c = history_copy_of(h, 100, 0);
+  assert_int_equal(c->ranges.count, 3);
+  assert_string_equal(c->ranges.items[0].name, "around");
+  assert_string_equal(c->ranges.items[1].name, "in");
+  assert_string_equal(c->ranges.items[2].name, "out of it");
+  history_free(c);
+  history_free(h);
+}
+
 static void transfers_without_a_gap_are_one(void **state) {
   sim_history *h = history_create();
   note(h, 0, 10, HISTORY_CAUSE_FAULT, true);
@@ -462,6 +520,8 @@ int main(void) {
       cmocka_unit_test(one_transfer_over_two_bins_is_split_at_the_edge),
       cmocka_unit_test(levels_are_those_at_the_ends),
       cmocka_unit_test(lists_end_at_the_limit_and_count_on),
+      cmocka_unit_test(ranges_end_by_their_numbers),
+      cmocka_unit_test(ranges_in_which_nothing_is_counted_are_left_out),
       cmocka_unit_test(transfers_without_a_gap_are_one),
       cmocka_unit_test(a_map_has_at_most_64_rows_of_whole_pages),
       cmocka_unit_test(there_are_64_maps_and_no_more),

@@ -2,6 +2,7 @@
 /* Tiers below GPU memory that the devices of one program share. The link carries 16 GB/s (a page of 4 KiB in 256 ns);
  * the drive reads 4 GB/s (1024 ns) and writes 2 GB/s (2048 ns), 100 us after it was asked; calls take nothing. */
 #include "devices.h"
+#include "paging/tiers.h"
 
 #include "unit/share.h"
 
@@ -181,6 +182,40 @@ static void test_two_gpus_fill_the_hosts_memory(void **state) {
   assert_int_equal(time[0] - time[1], LATENCY + PAGES / 2 * WRITE_PS);
 }
 
+static void work(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  for (uint32_t n = 0; n < 1000; n++) rig_issue(w, 10000);
+}
+
+/* As before, but device 0 begins when device 1 has long been over: by the time of the notes device 1's pages moved
+ * longest ago and went down, of which the host copies four. */
+static void test_who_was_first_goes_down_first(void **state) {
+  enum { COPIED = 4 };
+  devices d;
+  start(&d, "replay", 2, BYTES / 2, BYTES / 2);
+  for (uint32_t i = 0; i < 2; i++) allocate(&d, i, RIG_BASE + i * BYTES, BYTES, TRACE_MEMORY_DEVICE);
+  rig_launch(&d.r, (rig_kernel){.blocks = 1, .warps = 1, .warp = work, .stream = on(0)});
+  launch(&d, 0, 0, PAGES, true);
+  launch(&d, 1, PAGES, PAGES, true);
+  sync(&d, 0);
+  sync(&d, 1);
+  rig_op(&d.r, (trace_op){.kind = TRACE_OP_COPY,
+                          .blocking = true,
+                          .stream = on(1),
+                          .copy = {.to = 0x1000,
+                                   .from = RIG_BASE + BYTES,
+                                   .width = COPIED * PAGE,
+                                   .height = 1,
+                                   .to_pitch = COPIED * PAGE,
+                                   .from_pitch = COPIED * PAGE,
+                                   .direction = TRACE_D2H,
+                                   .pinned = true}});
+  finish(&d);
+  assert_true(of(&d, 0)->kernel_ps > 2 * of(&d, 1)->kernel_ps);
+  for (uint32_t i = 0; i < 2; i++) assert_int_equal(of(&d, i)->written_back_bytes, BYTES / 2);
+  assert_int_equal(read_by_all(&d), COPIED * PAGE);
+  end(&d);
+}
+
 /* All memory of the program must have a place, on whichever device it was allocated; all devices say so. */
 static void test_memory_that_no_tier_holds(void **state) {
   devices d;
@@ -200,6 +235,51 @@ static void test_memory_that_no_tier_holds(void **state) {
   for (uint32_t i = 0; i < 2; i++)
     assert_non_null(strstr(d.results[i].error, "with array there are 8.00 MiB of pages, but the host's memory"));
   end(&d);
+}
+
+/* ---- the log and the table by themselves ---- */
+
+/* Each device's notes keep their order, whatever their times; what was said counts for one meeting. */
+static void test_the_log(void **state) {
+  tier_log *log = tier_log_create();
+  static const struct {
+    uint32_t device;
+    uint64_t time, address;
+  } noted[] = {{1, 50, 1}, {1, 20, 2}, {0, 30, 3}, {0, 50, 4}, {2, 10, 5}};
+  static const uint64_t merged[] = {5, 3, 4, 1, 2};
+  size_t count;
+  for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
+    tier_log_note(log, noted[i].device,
+                  (tier_note){.address = noted[i].address, .time = noted[i].time, .kind = TIER_READ});
+  tier_log_say(log, 1, 1, TIER_WRITES, (tier_load){.service = 7, .first = 1, .last = 9});
+  tier_log_moved(log, 1, 1, (tier_moved){.read = 3, .written = 4});
+  tier_log_say_digest(log, 0, 5);
+  tier_log_say_digest(log, 1, 5);
+  tier_log_merge(log);
+  const tier_note *notes = tier_log_notes(log, &count);
+  assert_int_equal(count, 5);
+  for (size_t i = 0; i < count; i++) {
+    assert_int_equal(notes[i].address, merged[i]);
+    assert_true(!i || notes[i].time >= notes[i - 1].time);
+  }
+  assert_int_equal(tier_log_load(log, 1, 1, TIER_WRITES).service, 7);
+  assert_int_equal(tier_log_moved_by(log, 1, 1).written, 4);
+  tier_log_say_digest(log, 0, 6); /* device 1 has said none since */
+  tier_log_merge(log);
+  tier_log_notes(log, &count);
+  assert_int_equal(count, 0);
+  assert_int_equal(tier_log_load(log, 1, 1, TIER_WRITES).service, 0);
+  assert_int_equal(tier_log_moved_by(log, 1, 1).written, 0);
+  tier_log_free(log);
+}
+
+/* Bytes that come from a GPU do not wait for those that were on their way up from the drive. */
+static void test_a_place_that_is_written_is_ready(void **state) {
+  tiers *t = tiers_create((const uint64_t[]){BYTES, BYTES}, 2, 0);
+  tiers_put(t, RIG_BASE, PAGE, 0)->ready = 100 * US;
+  assert_int_equal(tiers_raise(t, RIG_BASE, 1)->ready, 100 * US);
+  assert_int_equal(tiers_put(t, RIG_BASE, PAGE, 2)->ready, 0);
+  tiers_free(t);
 }
 
 /* ---- random programs ---- */
@@ -387,7 +467,10 @@ int main(void) {
       cmocka_unit_test(test_two_gpus_fault_on_the_drive),
       cmocka_unit_test(test_two_gpus_read_at_once),
       cmocka_unit_test(test_two_gpus_fill_the_hosts_memory),
+      cmocka_unit_test(test_who_was_first_goes_down_first),
       cmocka_unit_test(test_memory_that_no_tier_holds),
+      cmocka_unit_test(test_the_log),
+      cmocka_unit_test(test_a_place_that_is_written_is_ready),
       cmocka_unit_test(test_random_steps),
       cmocka_unit_test(test_anything_at_once),
   };

@@ -96,6 +96,23 @@ static void test_memory_that_no_tier_holds(void **state) {
   bench_close(&b);
 }
 
+/* What a program had is free for others when it is over. */
+static void test_room_after_a_program(void **state) {
+  static const plan_step late[] = {{.kind = PLAN_HOST, .repeat = 8},
+                                   {.kind = PLAN_ALLOC, .bytes = BYTES},
+                                   {.kind = PLAN_H2D, .bytes = BYTES},
+                                   {.kind = PLAN_END}};
+  bench b;
+  start(&b, SIM_ISOLATION_MPS, BYTES, BYTES / 2);
+  b.spec.api_us = (double)PAUSE_US;
+  b.lanes[0].plan = writes;
+  b.lanes[1].plan = late;
+  bench_run(&b);
+  assert_true(time_of(&b, 0) < 8 * PAUSE_US * US);
+  for (uint32_t i = 0; i < 2; i++) assert_int_equal(of_host(&b, i)->peak_bytes, BYTES);
+  bench_close(&b);
+}
+
 /* ---- kernels of all, under each isolation ---- */
 
 static void use_pages(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
@@ -197,6 +214,7 @@ int main(void) {
       cmocka_unit_test(test_the_drive_serves_one_after_the_other),
       cmocka_unit_test(test_one_program_sends_the_others_pages_down),
       cmocka_unit_test(test_memory_that_no_tier_holds),
+      cmocka_unit_test(test_room_after_a_program),
       cmocka_unit_test(test_beside_a_program_that_loops),
       cmocka_unit_test(test_copies_of_a_program_that_loops),
       cmocka_unit_test(test_alone_as_ever),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a manager is said to thrash: both sides of each edge, and in a simulation that sweeps over more than its
- * memory. */
+ * memory. And that a thrashing program comes to its end. */
+#include <unistd.h>
+
 #include "rig.h"
 
 static void test_edges(void **state) {
@@ -63,8 +65,38 @@ static void test_zeros(void **state) {
   rig_close(&r);
 }
 
+static void last_of_group(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  rig_load_wait(w, RIG_BASE + warp * FF_GROUP_BYTES + FF_GROUP_BYTES - FF_PAGE_BYTES);
+}
+
+/* Far-faults in each group of a block, so that the prefetcher adds all of it, to a memory of an eighth: what it adds
+ * must not leave a far-fault without room again and again. With room for all of it nothing comes twice. */
+static void test_faults_come_before_what_is_added(void **state) {
+  static const char *const managers[] = {"hmm", "replay"};
+  for (size_t m = 0; m < 2; m++)
+    for (uint64_t pages = 64; pages <= 512; pages *= 8) {
+      rig r;
+      rig_open(&r, managers[m]);
+      r.gpu_memory = pages * FF_PAGE_BYTES;
+      r.faults = "batch";
+      r.prefetch = "density";
+      r.evict = "lrm:4K";
+      rig_start(&r);
+      rig_alloc(&r, RIG_BASE, FF_BLOCK_BYTES, TRACE_MEMORY_MANAGED);
+      rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 32, .warp = last_of_group});
+      alarm(60); /* on the way to a simulation that does not end */
+      const sim_result *result = rig_finish(&r);
+      alarm(0);
+      assert_string_equal(result->error, "");
+      assert_int_equal(result->counters.faults, 32);
+      if (pages == 512) assert_int_equal(result->came_back, 0);
+      rig_close(&r);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_sweeps),
-                                     cmocka_unit_test(test_zeros)};
+                                     cmocka_unit_test(test_zeros),
+                                     cmocka_unit_test(test_faults_come_before_what_is_added)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,10 +50,19 @@ static sim_history *sample_history(bool batches) {
                                               .pieces = 2,
                                               .cause = HISTORY_CAUSE_PREFETCH,
                                               .in = true});
-  history_note_kernel(
-      h, (history_kernel){.launch = 0, .begin = 70 * US, .end = 200 * US + 123456, .blocks = 100, .kernel = 0});
+  history_note_kernel(h, (history_kernel){.launch = 0,
+                                          .begin = 70 * US,
+                                          .end = 200 * US + 123456,
+                                          .blocks = 100,
+                                          .called = 65 * US,
+                                          .returned = 69 * US,
+                                          .kernel = 0});
   history_note_kernel(
       h, (history_kernel){.launch = 1, .begin = 100 * US, .end = 260 * US, .blocks = 7, .kernel = 1, .stream = 7});
+  history_range range = {.begin = 60 * US, .number = 1, .domain = 3, .thread = 2, .started = true};
+  strcpy(range.name, "own:\"step\" \xc2\xb2");
+  history_note_range(h, range);
+  history_end_range(h, 1, 250 * US);
   if (batches) history_note_batch(h, (history_batch){.begin = 110 * US, .end = 136 * US, .faults = 3, .bytes = 155536});
   history_spread(h, HISTORY_h2d_bytes, 10 * US, 60 * US, 800000);
   history_spread(h, HISTORY_h2d_busy_ps, 10 * US, 60 * US, 50 * US);
@@ -257,7 +266,7 @@ static void check_trace(const char *text) {
     const json_t *e = json_array_get(events, i);
     const char *phase = json_string_value(json_object_get(e, "ph"));
     double ts = number_of(e, "ts"), process = number_of(e, "pid"), thread = number_of(e, "tid");
-    assert_true(json_is_string(json_object_get(e, "name")) && phase && strlen(phase) == 1 && strchr("XCM", *phase));
+    assert_true(json_is_string(json_object_get(e, "name")) && phase && strlen(phase) == 1 && strchr("XCMbe", *phase));
     assert_true(ts >= last);
     last = ts;
     if (*phase == 'C') {

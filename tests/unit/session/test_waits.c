@@ -70,9 +70,23 @@ static uint32_t below(random_program *p, uint32_t n) {
 /* One to four managers: those that keep launches back, that stop at each fault, that begin when the program has
  * ended. */
 static void choose_managers(random_program *p) {
-  static const char *const names[] = {
-      "copy", "segments", "ideal", "demand", "replay", "uvm", "auto", "replay+evict=belady", "replay+prefetch=oracle",
-      "tbn",  "zero-copy"};
+  static const char *const names[] = {"copy",
+                                      "segments",
+                                      "ideal",
+                                      "demand",
+                                      "replay",
+                                      "uvm",
+                                      "auto",
+                                      "replay+evict=belady",
+                                      "replay+prefetch=oracle",
+                                      "tbn",
+                                      "zero-copy",
+                                      "ats",
+                                      "partial-multi",
+                                      "hmm",
+                                      "hmm+gpu-memory=20%",
+                                      "tbn+gpu-memory=20%",
+                                      "segments+gpu-memory=30%"};
   uint32_t count = 1 + below(p, p->devices > 1 ? 2 : 4), chosen = 0;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t n = below(p, sizeof names / sizeof *names);

@@ -118,6 +118,15 @@ static inline void make_operation(const shape *s, uint64_t op, uint64_t launches
     break;
   case TRACE_OP_STREAM_CREATE: out->stream_create.flags = 1; break;
   case TRACE_OP_PROFILE: out->profile.start = r & 1; break;
+  case TRACE_OP_RANGE:
+    out->range.number = 1 + op;
+    out->range.begin = r & 1;
+    if (!out->range.begin) break;
+    out->range.thread = (uint32_t)(r >> 8 & 3);
+    out->range.started = r >> 10 & 1;
+    out->range.domain = r >> 11 & 1 ? 3 : 0;
+    snprintf(out->range.name, sizeof out->range.name, "%sstep%u", out->range.domain ? "own:" : "", (unsigned)(r % 5));
+    break;
   case TRACE_OP_STREAM_SMS:
     for (uint32_t i = 0; i < TRACE_SMS_MAX / 64; i++) out->sms.mask[i] = mix(r + i);
     break;

@@ -104,6 +104,9 @@ static const ff_trace_operation operations[] = {
     {.kind = FF_TRACE_STREAM_DESTROY, .stream = 2},
     {.kind = FF_TRACE_PROFILE, .number = 1},
     {.kind = FF_TRACE_PROFILE, .number = 0},
+    {.kind = FF_TRACE_NAMED_RANGE,
+     .as.named_range = {.number = 7, .begin = true, .started = true, .domain = 3, .thread = 2, .name = "own:step"}},
+    {.kind = FF_TRACE_NAMED_RANGE, .as.named_range = {.number = 7}},
     {.kind = FF_TRACE_SYNC_DEVICE},
     {.kind = FF_TRACE_FREE, .as.allocation = {.address = 4096, .id = 3}},
 };
@@ -135,6 +138,11 @@ static void same_operation(const ff_trace_operation *a, const ff_trace_operation
     assert_int_equal(a->as.allocation.id, b->as.allocation.id);
   } else if (a->kind == FF_TRACE_STREAM_SMS) {
     assert_memory_equal(&a->as.sms, &b->as.sms, sizeof a->as.sms);
+  } else if (a->kind == FF_TRACE_NAMED_RANGE) {
+    const ff_trace_named_range *x = &a->as.named_range, *y = &b->as.named_range;
+    assert_int_equal(x->number, y->number);
+    assert_true(x->begin == y->begin && x->started == y->started && x->domain == y->domain && x->thread == y->thread);
+    assert_string_equal(x->name ? x->name : "", y->name ? y->name : "");
   } else {
     assert_int_equal(a->as.range.address, b->as.range.address);
     assert_int_equal(a->as.range.bytes, b->as.range.bytes);
@@ -318,7 +326,13 @@ static void test_operations_refused(void **state) {
   bad(ff_trace_put_operation(NULL, OP(.kind = FF_TRACE_HOST_CALL), &error), "no writer");
   bad(ff_trace_put_operation(w, NULL, &error), "no operation");
   bad(ff_trace_put_operation(w, OP(.kind = (ff_trace_operation_kind)99), &error), "an unknown kind");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_PROFILE + 1), &error), "an unknown kind");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_NAMED_RANGE + 1), &error), "an unknown kind");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_NAMED_RANGE), &error), "a range without a number");
+  bad(ff_trace_put_operation(
+          w,
+          OP(.kind = FF_TRACE_NAMED_RANGE, .as.named_range = {.number = 1, .begin = true, .domain = 4, .name = "a:b"}),
+          &error),
+      "a range's name without its domain");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_PROFILE, .number = 2), &error), "neither a start (1) nor a stop");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_LAUNCH), &error), "ff_trace_put_launch");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = 4096, .bytes = UINT64_MAX}),
@@ -533,7 +547,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\201\0\0\0\0\0\0\0", 16);
+  spill("FFTRACE\n\1\1\0\0\0\0\0\0", 16);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
