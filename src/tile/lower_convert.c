@@ -251,6 +251,10 @@ static void convert_to_integer(lower *l, const tile_op *op, uint32_t to, const u
   if (source == TILE_F64) f = 'd';
   else a = element_to_f32(l, source, a);
   const char *type = f == 'd' ? "f64" : "f32";
+  if (result == TILE_I1 && !op->lhs_signed && !op->saturating) { /* is it not 0, as NVIDIA's assembler has it */
+    lower_emit(l, "setp.neu.%s %%p%u, %%%c%u, %s;", type, to, f, a, f == 'd' ? "0d0000000000000000" : "0f00000000");
+    return;
+  }
   lower_emit(l, "cvt.rzi.%c%u.%s %%%c%u, %%%c%u;", s, wide ? 64 : 32, type, c, whole, f, a);
   if (op->saturating) {
     uint32_t is_nan = lower_register(l, CLASS_PREDICATE);
