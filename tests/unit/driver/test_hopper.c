@@ -27,7 +27,7 @@ typedef struct tensor_map_bytes {
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext),
     cuCtxSynchronize(void), cuDeviceGetAttribute(int *, int, CUdevice);
-CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
     cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t);
 CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleUnload(CUmodule),
     cuModuleGetFunction(CUfunction *, CUmodule, const char *);
@@ -243,6 +243,29 @@ static void copies_boxes(void **state) {
     for (int x = 0; x < 16; x++) assert_int_equal(found[y][x], y < 3 || 50 + x >= 60 ? 0 : host[y - 3][50 + x]);
 }
 
+/* A program may clear bit 21 of the map's second word, as CUTLASS does of small tensors: with the tensor at an address
+ * that has that bit. */
+static void leaves_a_bit_to_programs(void **state) {
+  tensor_map_bytes map;
+  CUdeviceptr area, at;
+  uint32_t host[8][16], found[8][16];
+  uint64_t second;
+  succeed(cuMemAlloc_v2(&area, 4 << 20));
+  at = (area + (1 << 21)) & ~(CUdeviceptr)((1 << 21) - 1);
+  if (!(at >> 21 & 1)) at -= 1024; /* just below: the bit is set there */
+  assert_true(at >= area && at + sizeof host <= area + (4 << 20) && at >> 21 & 1);
+  for (uint32_t n = 0; n < 8 * 16; n++) host[n / 16][n % 16] = n * 2654435761u;
+  succeed(cuMemcpyHtoD_v2(at, host, sizeof host));
+  succeed(cuTensorMapEncodeTiled(&map, U32, 2, (void *)(uintptr_t)at, (uint64_t[]){16, 8}, (uint64_t[]){64},
+                                 (uint32_t[]){16, 8}, ones, 0, 0, 0, 0));
+  memcpy(&second, map.bytes + 8, sizeof second);
+  second &= ~(UINT64_C(1) << 21);
+  memcpy(map.bytes + 8, &second, sizeof second);
+  copy(tiled, &map, (int[]){0, 0, 0, 0}, found, sizeof found);
+  assert_memory_equal(found, host, sizeof host);
+  succeed(cuMemFree_v2(area));
+}
+
 /* Pixels of a bounding box from (-1, -1) to (width - 2, height - 2), as for a filter of three by three; its element
  * (1, 2) is asked for. */
 static void copies_columns(void **state) {
@@ -278,6 +301,7 @@ int main(void) {
       cmocka_unit_test(checks_tensor_maps),
       cmocka_unit_test(copies_boxes),
       cmocka_unit_test(copies_columns),
+      cmocka_unit_test(leaves_a_bit_to_programs),
   };
   setenv("FARFAULT_MACHINE", "h200", 1);
   setenv("FARFAULT_MEMORY", "copy", 1);
