@@ -54,7 +54,8 @@ static void add_tiers(const share_matrix *m, const share_request *request, const
   table_names(&t, names);
   for (uint32_t i = 0; i < request->count; i++)
     for (uint32_t n = 0; n < outcomes[i].tiers.count; n++, any = true) {
-      table_cell(&t, n ? "" : "%u", i);
+      if (n) table_cell(&t, "%s", "");
+      else table_cell(&t, "%u", i);
       table_cell_cut(&t, n ? "" : m->programs.items[request->programs[i]].label, 24);
       text_tier_cells(&outcomes[i].tiers.of[n], &t);
     }
