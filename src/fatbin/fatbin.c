@@ -249,8 +249,8 @@ static bool has_code_for(const fatbin *image, uint32_t capability) {
 
 /* Of the entries of a kind: the best that runs there, or NULL; *lowest: the one of the lowest architecture that may
  * stand in, *other: of those that may not. */
-static const fatbin_entry *best_of(const fatbin *image, uint32_t kind, uint32_t capability,
-                                   const fatbin_entry **lowest, const fatbin_entry **other) {
+static const fatbin_entry *best_of(const fatbin *image, uint32_t kind, uint32_t capability, const fatbin_entry **lowest,
+                                   const fatbin_entry **other) {
   const fatbin_entry *best = NULL;
   bool any = has_code_for(image, capability);
   *lowest = *other = NULL;

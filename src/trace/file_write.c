@@ -31,7 +31,7 @@ struct trace_file_writer {
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
   bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far; /* the file's version says so */
-  trace_file_written *told;                                                /* filled in at the end; NULL: not wanted */
+  trace_file_written *told; /* filled in at the end; NULL: not wanted */
 };
 
 /* ---- bytes to the disk ---- */
@@ -68,7 +68,8 @@ enum { VERSION_AT = 8 };
 
 static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u32, what may be other than 0 */
   const uint32_t version = TRACE_FILE_PLAIN + w->marked + 2u * w->notes + 4u * w->units + 8u * w->sites +
-                           16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged + 256u * w->far;
+                           16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged +
+                           256u * w->far;
   to[0] = (uint8_t)version;
   to[1] = (uint8_t)(version >> 8);
 }

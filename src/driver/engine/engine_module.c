@@ -68,8 +68,8 @@ static ff_status take_tile(engine_module *module, const fatbin_entry *entry, ff_
   return status;
 }
 
-/* Takes the PTX of one fat binary; any plain one will do, for a newer GPU too. nvcc puts kernels of tiles into a fat binary of
- * their own, which has none. FF_NOT_FOUND: it has neither. */
+/* Takes the PTX of one fat binary; any plain one will do, for a newer GPU too. nvcc puts kernels of tiles into a fat
+ * binary of their own, which has none. FF_NOT_FOUND: it has neither. */
 static ff_status take_image(engine_module *module, const fatbin *image, ff_error *error) {
   fatbin_note why;
   const fatbin_entry *entry = fatbin_best_ptx(image, capability(), &why);

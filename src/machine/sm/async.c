@@ -21,7 +21,8 @@
 #include "machine/sm/dispatch.h"
 #include "machine/tenants/device.h"
 
-enum { RING = 32, WARPS = 32, FAR_CHAINS = 1024 }; /* arrivals that are kept; warps of a block, at most; lists of a launch */
+/* arrivals that are kept; warps of a block, at most; lists of a launch */
+enum { RING = 32, WARPS = 32, FAR_CHAINS = 1024 };
 
 typedef struct mbarrier {
   struct mbarrier *next; /* of the block, or in its chain */

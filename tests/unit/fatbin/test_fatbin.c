@@ -484,20 +484,13 @@ static void test_too_many_entries(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_fields),
-      cmocka_unit_test(test_layout),
-      cmocka_unit_test(test_empty),
-      cmocka_unit_test(test_best),
-      cmocka_unit_test(test_tile),
-      cmocka_unit_test(test_code_for_some),
-      cmocka_unit_test(test_registered),
-      cmocka_unit_test(test_truncated),
-      cmocka_unit_test(test_truncated_honestly),
-      cmocka_unit_test(test_flipped),
-      cmocka_unit_test(test_random_damage),
-      cmocka_unit_test(test_damaged_fields),
-      cmocka_unit_test(test_too_many_entries),
+      cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_layout),         cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_best),           cmocka_unit_test(test_tile),
+      cmocka_unit_test(test_code_for_some),  cmocka_unit_test(test_registered),
+      cmocka_unit_test(test_truncated),      cmocka_unit_test(test_truncated_honestly),
+      cmocka_unit_test(test_flipped),        cmocka_unit_test(test_random_damage),
+      cmocka_unit_test(test_damaged_fields), cmocka_unit_test(test_too_many_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,8 @@ static void marks_come_back(void **state) {
   for (int i = 0; i < 2; i++) {
     write_file(path, i ? &late : &marked);
     check_file(path, &marked);
-    expect_version(path, 476); /* there are ranges, launches in them, sites and ASYNC records, some of other blocks, too */
+    /* there are ranges, launches in them, sites and ASYNC records, some of other blocks, too */
+    expect_version(path, 476);
     assert_int_equal(trace_file_open(path, &file, NULL), FF_OK);
     assert_true(trace_file_information(file)->about.marks);
     unlink(part);
