@@ -300,14 +300,16 @@ static void test_a_block_that_cannot_start_is_not_waited_for(void **state) {
   assert_int_equal(run_blocks(room_for_one, 6, far_rounds, 0, 5), 6 * 5 * 25 * 4 * NS);
 }
 
-/* The last block that runs is over, and none is left that would arrive. */
+/* The last block that runs is over, and none is left that would arrive; later they lack one of their own. */
 static void all_but_one_wait(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
   rig_issue(w, 10);
   if (b) trace_put_async(w, TRACE_AWAIT_FAR, 0, 1);
   rig_issue(w, b ? 5 : 90);
+  if (b) trace_put_async(w, TRACE_AWAIT, 0, 1);
+  if (b) rig_issue(w, 5);
 }
 static void test_blocks_that_lack_arrivals_go_on(void **state) {
-  assert_int_equal(run_blocks(NULL, 3, all_but_one_wait, 0, 0), (100 + 5) * 4 * NS);
+  assert_int_equal(run_blocks(NULL, 3, all_but_one_wait, 0, 0), (100 + 5 + 5) * 4 * NS);
 }
 
 /* ---- streams that lack something ---- */
