@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 256u
+#define FF_TRACE_FORMAT 512u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -91,7 +91,10 @@ typedef struct ff_trace_error {
  *           warp has copied since its last GROUP is a group. WAIT_GROUPS: all its groups but the `count` youngest must
  *           have arrived. ARRIVE: it arrives at mbarrier `id` of its block; ARRIVE_COPIED: the same, but not before all
  *           that it has copied so far has arrived. AWAIT: it waits until all warps of the block have made `count` more
- *           arrivals at mbarrier `id` than its last AWAIT of this id waited for (its first: than none). */
+ *           arrivals at mbarrier `id` than its last AWAIT of this id waited for (its first: than none). ARRIVE_FAR,
+ *           ARRIVE_FAR_COPIED: an arrival at mbarrier `id` of another block of its cluster, the one that is `count`
+ *           further in the launch, as a 16-bit number with a sign; AWAIT_FAR: as AWAIT, of such arrivals, which are
+ *           counted by themselves. */
 typedef enum ff_trace_record_kind {
   FF_TRACE_ISSUE = 1,
   FF_TRACE_ACCESS,
@@ -109,7 +112,10 @@ typedef enum ff_trace_async {
   FF_TRACE_WAIT_GROUPS,
   FF_TRACE_ARRIVE,
   FF_TRACE_ARRIVE_COPIED,
-  FF_TRACE_AWAIT
+  FF_TRACE_AWAIT,
+  FF_TRACE_ARRIVE_FAR,
+  FF_TRACE_ARRIVE_FAR_COPIED,
+  FF_TRACE_AWAIT_FAR
 } ff_trace_async;
 
 typedef enum ff_trace_unit {

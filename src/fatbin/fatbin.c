@@ -231,22 +231,35 @@ ff_status fatbin_ptx(const fatbin_entry *entry, char **text, size_t *length, ff_
   return status;
 }
 
-static bool runs_on(const fatbin_entry *entry, uint32_t capability) {
-  if (entry->suffix == 'a') return entry->arch == capability;
-  if (entry->suffix == 'f') return entry->arch <= capability && entry->arch / 10 == capability / 10;
-  return entry->arch <= capability;
+bool fatbin_target_runs(uint32_t arch, char suffix, uint32_t capability) {
+  if (arch == 101) arch = 110;
+  if (suffix == 'a') return arch == capability;
+  return arch <= capability && (suffix != 'f' || arch / 10 == capability / 10);
 }
 
-/* Of the entries of a kind: the best that runs there, or NULL; *lowest: the one of the lowest architecture. */
-static const fatbin_entry *best_of(const fatbin *image, uint32_t kind, uint32_t capability,
-                                   const fatbin_entry **lowest) {
+/* Machine code runs on GPUs of the same major number only. */
+static bool has_code_for(const fatbin *image, uint32_t capability) {
+  for (uint32_t i = 0; i < image->entry_count; i++) {
+    const fatbin_entry *entry = &image->entries[i];
+    if (entry->kind != FATBIN_KIND_ELF) continue;
+    if (fatbin_target_runs(entry->arch, entry->suffix == 'a' ? 'a' : 'f', capability)) return true;
+  }
+  return false;
+}
+
+/* Of the entries of a kind: the best that runs there, or NULL; *lowest: the one of the lowest architecture that may
+ * stand in, *other: of those that may not. */
+static const fatbin_entry *best_of(const fatbin *image, uint32_t kind, uint32_t capability, const fatbin_entry **lowest,
+                                   const fatbin_entry **other) {
   const fatbin_entry *best = NULL;
-  *lowest = NULL;
+  bool any = has_code_for(image, capability);
+  *lowest = *other = NULL;
   for (uint32_t i = 0; i < image->entry_count; i++) {
     const fatbin_entry *entry = &image->entries[i];
     if (entry->kind != kind) continue;
-    if (!*lowest || entry->arch < (*lowest)->arch) *lowest = entry;
-    if (!runs_on(entry, capability)) continue;
+    const fatbin_entry **least = any || !entry->suffix ? lowest : other;
+    if (!*least || entry->arch < (*least)->arch) *least = entry;
+    if (!fatbin_target_runs(entry->arch, entry->suffix, capability)) continue;
     if (!best || entry->arch > best->arch || (entry->arch == best->arch && best->suffix && !entry->suffix))
       best = entry;
   }
@@ -254,18 +267,19 @@ static const fatbin_entry *best_of(const fatbin *image, uint32_t kind, uint32_t 
 }
 
 const fatbin_entry *fatbin_best_tile(const fatbin *image, uint32_t capability) {
-  const fatbin_entry *lowest, *best = best_of(image, FATBIN_KIND_TILE, capability, &lowest);
+  const fatbin_entry *lowest, *other, *best = best_of(image, FATBIN_KIND_TILE, capability, &lowest, &other);
   return best ? best : lowest;
 }
 
 const fatbin_entry *fatbin_best_ptx(const fatbin *image, uint32_t capability, fatbin_note *note) {
-  const fatbin_entry *lowest, *best = best_of(image, FATBIN_KIND_PTX, capability, &lowest);
+  const fatbin_entry *lowest, *other, *best = best_of(image, FATBIN_KIND_PTX, capability, &lowest, &other);
   if (note) {
     (*note)[0] = '\0';
-    if (!best && lowest)
+    const fatbin_entry *named = lowest ? lowest : other;
+    if (!best && named)
       snprintf(*note, sizeof *note,
                "its PTX is for compute_%" PRIu32 "%.1s, the machine has compute capability %" PRIu32 ".%" PRIu32,
-               lowest->arch, lowest->suffix ? &lowest->suffix : "", capability / 10, capability % 10);
+               named->arch, named->suffix ? &named->suffix : "", capability / 10, capability % 10);
   }
   return best ? best : lowest;
 }

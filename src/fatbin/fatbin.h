@@ -90,9 +90,15 @@ ff_status fatbin_unpack(const fatbin_entry *entry, char **bytes, size_t *size, f
 /* The same for PTX, without the padding that may follow the text: *length == strlen(*text). */
 ff_status fatbin_ptx(const fatbin_entry *entry, char **text, size_t *length, ff_error *error);
 
-/* The PTX entry for a GPU of compute capability `capability` (75: 7.5): the highest that such a GPU runs ("a" exactly,
- * "f" upwards in its family; a plain one goes before them at the same architecture). If there is none, the lowest
- * there is, and *note says so (one sentence without a full stop; else it is emptied; may be NULL). NULL: no PTX. */
+/* Does a GPU of compute capability `capability` (75: 7.5) run PTX for this target (PTX ISA, ".target")? A plain one
+ * runs on that GPU and on later ones, "f" on those of the same major number, "a" on that one alone. 101 is what CUDA 13
+ * calls 110. */
+bool fatbin_target_runs(uint32_t arch, char suffix, uint32_t capability);
+
+/* The PTX entry for a GPU of compute capability `capability` (75: 7.5): the highest that such a GPU runs (a plain one
+ * goes before "a" and "f" at the same architecture). If there is none, the lowest there is, and *note says so (one
+ * sentence without a full stop; else it is emptied; may be NULL). "a" and "f" are such only where the fat binary has
+ * machine code for the GPU, so that a driver loads it, and the PTX can stand for that code. NULL: there is none. */
 typedef char fatbin_note[160];
 const fatbin_entry *fatbin_best_ptx(const fatbin *image, uint32_t capability, fatbin_note *note);
 /* The Tile IR entry, chosen by the same rule; it is read with fatbin_unpack. NULL: there is none. */

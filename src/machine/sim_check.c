@@ -35,7 +35,7 @@ static void check_device(const sim *s) {
 
 static void check_dispatcher(const dispatcher *d) {
   size_t idle = 0;
-  FF_ASSERT(!d->queue_first && !d->running && !d->kernels.running && !d->running_blocks && !d->threads &&
+  FF_ASSERT(!d->queue_first && !d->running && !d->kernels.running && !d->running_blocks && !d->held && !d->threads &&
             !d->positions.count);
   for (const block *b = d->free_blocks; b; b = b->next_free) idle++;
   FF_ASSERT(idle == d->blocks.count);

@@ -54,8 +54,7 @@ bool report_has_stacks(const report_run *run) {
   return false;
 }
 
-/* Tiers below GPU memory by their number, as machines may call them differently; empty where a row has fewer. */
-static void add_tiers_header(uint32_t count, ff_text *out) {
+void report_csv_tiers_head(uint32_t count, ff_text *out) {
   for (uint32_t i = 0; i < count; i++) {
     ff_text_add(out, ",tier%u_name,tier%u_capacity_bytes", i, i);
 #define X(name, unit, help) ff_text_add(out, ",tier%u_" #name, i);
@@ -64,7 +63,7 @@ static void add_tiers_header(uint32_t count, ff_text *out) {
   }
 }
 
-static void add_tiers(const sim_tiers *tiers, uint32_t count, ff_text *out) {
+void report_csv_tiers(const sim_tiers *tiers, uint32_t count, ff_text *out) {
   for (uint32_t i = 0; i < count; i++) {
     const sim_tier *t = &tiers->of[i];
     bool there = i < tiers->count;
@@ -95,7 +94,7 @@ static void add_header(const report_columns *columns, ff_text *out) {
 #include "machine/observe/counters.def"
 #undef X
   if (columns->stacks) add_stacks_header(out);
-  add_tiers_header(columns->tiers, out);
+  report_csv_tiers_head(columns->tiers, out);
   ff_text_add(out, "\n");
 }
 
@@ -113,7 +112,7 @@ static void add_row(const report_run *run, const sim_result *result, const repor
 #include "machine/observe/counters.def"
 #undef X
   if (columns->stacks) add_stacks(result, out);
-  add_tiers(&result->tiers, columns->tiers, out);
+  report_csv_tiers(&result->tiers, columns->tiers, out);
   ff_text_add(out, "\n");
 }
 

@@ -41,7 +41,7 @@ ff_status json_lines_read(json_reader *r, const json_t *from, sim_result *result
 json_t *json_stacks_value(const sim_stacks *stacks, const sim_counters *counters);
 ff_status json_stacks_read(json_reader *r, const json_t *from, sim_stacks *stacks);
 
-/* json_tiers.c: the value of the key "tiers", and back. */
+/* json_tiers.c: the value of the key "tiers", and back; also of share/, whose outcomes have them. */
 json_t *json_tiers_value(const sim_tiers *tiers);
 ff_status json_tiers_read(json_reader *r, const json_t *from, sim_tiers *tiers);
 

@@ -92,6 +92,10 @@ typedef struct report_columns {
 void report_columns_add(const report_run *run, report_columns *columns); /* those that the run has, too */
 void report_csv_write(const report_run *run, bool header, const report_columns *columns, ff_text *out);
 bool report_has_stacks(const report_run *run); /* a machine of it has memory stacks */
+/* The columns of `count` tiers below GPU memory, each with a comma in front, in the header and in a row: by their
+ * number, as machines may call them differently; empty where the row has fewer. */
+void report_csv_tiers_head(uint32_t count, ff_text *out);
+void report_csv_tiers(const sim_tiers *tiers, uint32_t count, ff_text *out);
 
 typedef struct report_style {
   bool verbose;   /* tables per kernel and per allocation, and the host's numbers */

@@ -2,10 +2,7 @@
 /* Tiers below GPU memory for people: docs/usage.md says what each column means. */
 #include "report/text_tiers.h"
 
-#include "report/table.h"
-
-static void tier_row(const sim_result *result, const sim_tier *tier, bool first, table *t) {
-  table_cell(t, "%s", first ? result->memory : "");
+void text_tier_cells(const sim_tier *tier, table *t) {
   table_cell(t, "%s", tier->name);
   if (tier->capacity) table_bytes(t, tier->capacity);
   else table_cell(t, "-");
@@ -16,12 +13,17 @@ static void tier_row(const sim_result *result, const sim_tier *tier, bool first,
   table_time(t, tier->wait_ps);
 }
 
+static void tier_row(const sim_result *result, const sim_tier *tier, bool first, table *t) {
+  table_cell(t, "%s", first ? result->memory : "");
+  text_tier_cells(tier, t);
+}
+
 void text_tiers_write(const report_run *run, ff_text *out) {
-  static const char *const names[] = {"memory", "tier", "holds", "peak", "read", "written", "waits", "waited", NULL};
+  static const char *const names[] = {"memory", TEXT_TIER_NAMES, NULL};
   bool any = false;
   table t;
-  table_start(&t, "llrrrrrr");
-  t.spare = (const char *const[]){"waits", "holds", NULL};
+  table_start(&t, "l" TEXT_TIER_ALIGN);
+  t.spare = (const char *const[]){TEXT_TIER_SPARE, NULL};
   table_names(&t, names);
   for (uint32_t i = 0; i < run->result_count; i++) {
     const sim_result *result = &run->results[i];

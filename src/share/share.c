@@ -67,6 +67,7 @@ typedef struct lane {
   ff_status status;
   ff_error error;
   sim_counters sum; /* of all rounds */
+  sim_tiers tiers;  /* of all rounds */
   double kernel_us, total_us;
   uint64_t launches, passes;
 } lane;
@@ -130,6 +131,22 @@ static void round_close(lane *l) {
   l->file = NULL;
 }
 
+/* Rounds add up; a peak is the highest of them. */
+static void tiers_count(sim_tiers *sum, const sim_tiers *round) {
+  for (uint32_t i = 0; i < round->count; i++) {
+    const sim_tier *r = &round->of[i];
+    sim_tier *s = &sum->of[i];
+    uint64_t peak = r->peak_bytes > s->peak_bytes ? r->peak_bytes : s->peak_bytes;
+    memcpy(s->name, r->name, sizeof s->name);
+    s->capacity = r->capacity;
+#define X(field, unit, help) s->field += r->field;
+#include "machine/observe/tiers.def"
+#undef X
+    s->peak_bytes = peak;
+  }
+  if (round->count > sum->count) sum->count = round->count;
+}
+
 static void round_count(lane *l) {
   sim_result result;
   sim_snapshot(l->sim, &result);
@@ -140,6 +157,7 @@ static void round_count(lane *l) {
     l->sum.dram_write_bytes += result.kernels[i].counters.dram_write_bytes;
   }
   l->total_us += (double)result.counters.time_ps / 1e6;
+  tiers_count(&l->tiers, &result.tiers);
   if (result.error[0] && !l->status) l->status = ff_fail(&l->error, FF_LIMIT, "%s", result.error);
   sim_result_free(&result);
 }
@@ -271,7 +289,8 @@ static void outcome(const lane *l, const share_scenario *s, const machine_spec *
                          .colours = (uint32_t)__builtin_popcountll(d->colours[i]),
                          .memory_slices = d->slices ? spec->mig_profiles.profiles[l->program->profile].memory : 0,
                          .borrowed_us = (double)tenant.borrowed_ps / 1e6,
-                         .take_back_us = (double)tenant.take_back_ps / 1e6};
+                         .take_back_us = (double)tenant.take_back_ps / 1e6,
+                         .tiers = l->tiers};
   double bytes = (double)(l->sum.dram_read_bytes + l->sum.dram_write_bytes);
   if (l->kernel_us > 0) out->dram_gbs = bytes / l->kernel_us / 1e3;
   out->dram_share = out->dram_gbs / (module_gbs(spec) * d->modules[i]);

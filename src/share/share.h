@@ -56,6 +56,9 @@ typedef struct share_outcome { /* of one program */
   double borrowed_us;          /* time in which it had what was lent */
   /* borrow: the longest from the owner's wish until it had all of its own again; of the owner */
   double take_back_us;
+  /* below GPU memory, where there are some: what it took of them itself (looping: in all rounds), but for the peak,
+   * which is of all programs together */
+  sim_tiers tiers;
   char error[256]; /* it did not end as it should: why */
 } share_outcome;
 

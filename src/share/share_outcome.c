@@ -2,15 +2,16 @@
 /* One simulation's outcomes as JSON, written by the process that ran it and read by the one that asked for it
  * (share_matrix.h).
  *
- *   {"programs": [{"kernel_us": 12.5, ..., "error": ""}, ...]}
+ *   {"programs": [{"kernel_us": 12.5, ..., "tiers": [...], "error": ""}, ...]}
  *
- * Reals are written with 17 digits, so that what is read is what was written; what is read is finite
- * and not negative. */
+ * `tiers` is there where the machine has some, as in a run's JSON (report/json_tiers.c). Reals are written with 17
+ * digits, so that what is read is what was written; what is read is finite and not negative. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/json_parts.h"
 #include "share/share_private.h"
 
 typedef struct field {
@@ -41,6 +42,7 @@ static json_t *field_value(const share_outcome *o, const field *f) {
 json_t *share_outcome_value(const share_outcome *o) {
   json_t *object = json_object();
   for (int i = 0; i < FIELDS; i++) json_object_set_new(object, fields[i].name, field_value(o, &fields[i]));
+  if (o->tiers.count) json_object_set_new(object, "tiers", json_tiers_value(&o->tiers));
   return object;
 }
 
@@ -115,7 +117,9 @@ static ff_status read_one(const char *name, const json_t *from, uint32_t which, 
     if (!read_field(json_object_get(from, fields[i].name), &fields[i], o))
       return ff_fail(error, FF_PARSE, "%s: \"%s\" of program %u is not a number from 0 on", name, fields[i].name,
                      which);
-  return FF_OK;
+  const json_t *tiers = json_object_get(from, "tiers");
+  json_reader r = {.file = name, .error = error};
+  return tiers ? json_tiers_read(&r, tiers, &o->tiers) : FF_OK;
 }
 
 ff_status share_outcomes_read(const char *name, const char *text, size_t size, share_outcome *outcomes, uint32_t count,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "report/report.h"
+#include "report/text_tiers.h"
 #include "share/share_private.h"
 
 /* ---- parts ---- */
@@ -169,6 +170,27 @@ static void write_normalised(const share_matrix *m, uint32_t isolation, ff_text 
   finish(&t, out);
 }
 
+/* What the measured program took of the tiers below GPU memory, beside each: nothing where there are none. */
+static void write_tiers(const share_matrix *m, uint32_t isolation, ff_text *out) {
+  static const char *const names[] = {"below GPU memory", "beside", TEXT_TIER_NAMES, NULL};
+  bool any = false;
+  table t;
+  table_start(&t, "ll" TEXT_TIER_ALIGN);
+  t.spare = (const char *const[]){TEXT_TIER_SPARE, NULL};
+  table_names(&t, names);
+  for (uint32_t a = 0; a < m->measured_count; a++)
+    for (uint32_t column = 0, rows = 0; column <= m->interferer_count; column++) {
+      const share_outcome *o = share_matrix_outcome(m, isolation, a, column);
+      for (uint32_t n = 0; o && n < o->tiers.count; n++, rows++, any = true) {
+        table_cell_cut(&t, rows ? "" : share_measured_label(m, a), 24);
+        table_cell_cut(&t, n ? "" : share_column_label(m, column), 24);
+        text_tier_cells(&o->tiers.of[n], &t);
+      }
+    }
+  if (any) table_write(&t, 2, out);
+  table_free(&t);
+}
+
 /* What partition 0 has, as the first simulation that is there says. */
 static void write_title(const share_matrix *m, uint32_t isolation, ff_text *out) {
   const share_outcome *any = NULL;
@@ -192,6 +214,7 @@ static void write_isolation(const share_matrix *m, uint32_t isolation, ff_text *
   write_times(m, isolation, out);
   if (m->interferer_count) write_over_none(m, isolation, out);
   write_normalised(m, isolation, out);
+  write_tiers(m, isolation, out);
   if (isnan(s.variation_average)) return;
   ff_text_add(out, "  variation: %.1f %% on average, %.1f %% at most (%s beside %s)\n",
               share_percent(s.variation_average), share_percent(s.variation_most), share_measured_label(m, s.most_a),
@@ -231,6 +254,14 @@ void share_matrix_table(const share_matrix *m, ff_text *out) {
 
 /* ---- CSV ---- */
 
+/* Of how many tiers there are columns. */
+static uint32_t csv_tiers(const share_matrix *m) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < m->cell_count; i++)
+    if (m->cells[i].outcomes && m->cells[i].outcomes[0].tiers.count > most) most = m->cells[i].outcomes[0].tiers.count;
+  return most;
+}
+
 static void csv_row(const share_matrix *m, const char *isolation, uint32_t a, const char *neighbour,
                     const share_outcome *o, double over, double normalised, ff_text *out) {
   ff_text_add(out, "%s,", isolation);
@@ -240,12 +271,14 @@ static void csv_row(const share_matrix *m, const char *isolation, uint32_t a, co
   share_csv_number(over, out);
   share_csv_number(normalised, out);
   share_outcome_csv(o, out);
+  report_csv_tiers(&o->tiers, csv_tiers(m), out);
   ff_text_add(out, "\n");
 }
 
 void share_matrix_csv(const share_matrix *m, ff_text *out) {
   ff_text_add(out, "isolation,program,beside,over_none,normalised");
   share_outcomes_csv_head(out);
+  report_csv_tiers_head(csv_tiers(m), out);
   ff_text_add(out, "\n");
   for (uint32_t a = 0; a < m->measured_count; a++) {
     const share_outcome *o = m->cells[share_matrix_alone(m, a)].outcomes;

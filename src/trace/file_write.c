@@ -30,8 +30,8 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked, notes, units, sites, profiled, files, asynchronous, ranged; /* the file's version says so */
-  trace_file_written *told;                                                /* filled in at the end; NULL: not wanted */
+  bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far; /* the file's version says so */
+  trace_file_written *told; /* filled in at the end; NULL: not wanted */
 };
 
 /* ---- bytes to the disk ---- */
@@ -68,13 +68,14 @@ enum { VERSION_AT = 8 };
 
 static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u32, what may be other than 0 */
   const uint32_t version = TRACE_FILE_PLAIN + w->marked + 2u * w->notes + 4u * w->units + 8u * w->sites +
-                           16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged;
+                           16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged +
+                           256u * w->far;
   to[0] = (uint8_t)version;
   to[1] = (uint8_t)(version >> 8);
 }
 
-/* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes or asynchronous one, or begin of a
- * range of a file that was to have none.
+/* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes asynchronous one, begin of a range
+ * or arrival from another block of a file that was to have none.
  * What is before it looks the same in every version. */
 static void write_version(trace_file_writer *w) {
   uint8_t version[2];
@@ -99,7 +100,7 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   pack_mirror_open(&w->mirror);
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
   /* what has gone into a pipe cannot be changed when one of them comes */
-  w->notes = w->sites = w->profiled = w->files = w->asynchronous = w->ranged = !ff_output_is_file(output);
+  w->notes = w->sites = w->profiled = w->files = w->asynchronous = w->ranged = w->far = !ff_output_is_file(output);
   w->marked = about->marks || w->notes;
   w->units = about->units;
   put_version(w, start + VERSION_AT);
@@ -245,6 +246,10 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   if (!w->asynchronous &&
       (kind == TRACE_ASYNC || (access && trace_access_flags(words[0]) & (TRACE_ASYNC_COPY | TRACE_BULK)))) {
     w->asynchronous = true;
+    write_version(w);
+  }
+  if (!w->far && kind == TRACE_ASYNC && trace_async_far(words[0])) {
+    w->far = true;
     write_version(w);
   }
   if (frame_is_empty(w)) begin_frame(w);

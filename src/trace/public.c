@@ -17,7 +17,7 @@
 
 /* Kinds and limits are the same numbers on both sides. */
 _Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_UNITS == (int)TRACE_UNITS &&
-                   FF_TRACE_ASYNC == (int)TRACE_ASYNC && FF_TRACE_AWAIT == (int)TRACE_AWAIT &&
+                   FF_TRACE_ASYNC == (int)TRACE_ASYNC && FF_TRACE_AWAIT_FAR == (int)TRACE_AWAIT_FAR &&
                    FF_TRACE_UNIT_COUNT == (int)TRACE_UNIT_COUNT && FF_TRACE_LOADS == (int)TRACE_LOADS,
                "records");
 _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == TRACE_RETURNS &&
@@ -347,6 +347,13 @@ static const char *check_lines(const uint64_t *words, size_t count) {
   return NULL;
 }
 
+static const char *check_async(trace_async what, uint32_t count) {
+  if (what >= TRACE_ASYNC_COUNT) return "an ASYNC of no kind that is known";
+  if (count) return NULL;
+  if (what == TRACE_AWAIT || what == TRACE_AWAIT_FAR) return "an AWAIT of no arrival";
+  return what == TRACE_ARRIVE_FAR || what == TRACE_ARRIVE_FAR_COPIED ? "an ARRIVE_FAR at its own block" : NULL;
+}
+
 static const char *check_record(const ff_trace_writer *w, const uint64_t *words, size_t count) {
   if (!words || !count) return "nothing";
   uint64_t word = words[0];
@@ -365,10 +372,7 @@ static const char *check_record(const ff_trace_writer *w, const uint64_t *words,
   case TRACE_ENTER: return w->marked ? "an ENTER between ENTER and LEAVE" : NULL;
   case TRACE_LEAVE: return !w->marked || w->mark != trace_mark_pc(word) ? "a LEAVE without its ENTER" : NULL;
   case TRACE_UNITS: return w->issued ? NULL : "an UNITS that is not behind an ISSUE";
-  case TRACE_ASYNC:
-    return trace_async_what(word) >= TRACE_ASYNC_COUNT                         ? "an ASYNC of no kind that is known"
-           : trace_async_what(word) == TRACE_AWAIT && !trace_async_count(word) ? "an AWAIT of no arrival"
-                                                                               : NULL;
+  case TRACE_ASYNC: return check_async(trace_async_what(word), trace_async_count(word));
   case TRACE_EXIT: return w->marked ? "an EXIT between ENTER and LEAVE" : NULL;
   case TRACE_END: break;
   }

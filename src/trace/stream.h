@@ -55,7 +55,10 @@
  *           GROUP: the warp's copies since its last GROUP are a group. WAIT_GROUPS: all its groups but the `count`
  *           youngest must have arrived. ARRIVE: it arrives at mbarrier `id` of its block; ARRIVE_COPIED: as soon as all
  *           that it has copied so far has arrived. AWAIT: it waits for `count` more arrivals at mbarrier `id`, over the
- *           whole block, than its last AWAIT of that id (its first: than none). They are in the chunk. */
+ *           whole block, than its last AWAIT of that id (its first: than none). They are in the chunk.
+ *           ARRIVE_FAR, ARRIVE_FAR_COPIED: the same at mbarrier `id` of the block that is `count` further in the launch
+ *           (16 bits with a sign), of the same cluster. AWAIT_FAR: `count` more such arrivals at mbarrier `id` of its
+ *           block than its last AWAIT_FAR of that id. They are in the chunks of other blocks of the cluster. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
 
@@ -84,6 +87,9 @@ typedef enum trace_async {
   TRACE_ARRIVE,
   TRACE_ARRIVE_COPIED,
   TRACE_AWAIT,
+  TRACE_ARRIVE_FAR,
+  TRACE_ARRIVE_FAR_COPIED,
+  TRACE_AWAIT_FAR,
   TRACE_ASYNC_COUNT,
 } trace_async;
 
@@ -164,6 +170,8 @@ static inline uint32_t trace_barrier_expected(uint64_t w) { return w >> 16 & 0xf
 static inline uint32_t trace_async_id(uint64_t w) { return w >> 4 & 0xff; }
 static inline trace_async trace_async_what(uint64_t w) { return (trace_async)(w >> 12 & 15); }
 static inline uint32_t trace_async_count(uint64_t w) { return w >> 16 & 0xffff; }
+static inline int32_t trace_async_away(uint64_t w) { return (int16_t)(w >> 16 & 0xffff); }
+static inline bool trace_async_far(uint64_t w) { return trace_async_what(w) >= TRACE_ARRIVE_FAR; }
 /* Of an ACCESS: a WAIT may name it. */
 static inline bool trace_access_is_load(uint64_t w) {
   trace_access_op op = trace_access_operation(w);

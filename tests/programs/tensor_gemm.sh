@@ -28,7 +28,7 @@ line=$(grep -n tcgen05.alloc tensor_gemm.ptx | head -1 | cut -d: -f1)
 expect_err "the block ends with 64 columns of tensor memory allocated, at 0x0 by tcgen05.alloc at line $line"
 
 # The word that tcgen05.alloc writes, and what copies and products read, are no findings.
-for tool in "memcheck --initcheck=all" racecheck; do
+for tool in "memcheck --machine b200 --initcheck=all" "racecheck --machine b200"; do
   read -ra words <<<"$tool"
   run "$farfault" "${words[@]}" ./tensor_gemm tensor_gemm.ptx 128 64 64
   expect_status 0

@@ -146,6 +146,28 @@ assert all(v > 10 for v in worst(narrow).values()), worst(narrow)
 assert all(v < 1 for v in worst(wide).values()), worst(wide)
 assert worst(narrow) == worst(again)
 END
+# What each took of the tiers: alone the same as by itself; nothing of the drive where all fits; both programs' bytes add up.
+run "$farfault" sim small.fft --machine l40s-4-nvme --memory uvm --set memory_bytes=16M --host-memory 2M --json itself.json
+python3 "$here/on_terminal.py" 80 "$farfault" share --machine l40s-4-nvme --memory uvm --isolate sm --set memory_bytes=16M --host-memory 2M --json rows.json --csv rows.csv small.fft >out 2>err </dev/null
+shown="share on 80 columns"
+expect test "$(awk 'length > 80' out | wc -l)" -eq 0
+expect_out "below GPU memory  beside  tier      holds"
+expect test "$(grep -c '  nvme  27.94 TiB ' out)" -eq 2
+python3 "$here/on_terminal.py" 80 "$farfault" share --one --machine l40s-4-nvme --memory uvm --isolate sm --set memory_bytes=16M --host-memory 2M --json one.json small.fft small.fft >out 2>err </dev/null
+expect test "$(awk 'length > 80' out | wc -l)" -eq 0
+expect test "$(grep -c ' nvme  27.94 TiB ' out)" -eq 2
+expect python3 - <<'END'
+import csv, json
+itself, rows, one, wide = (json.load(open(f'{name}.json')) for name in ('itself', 'rows', 'one', 'wide'))
+def tiers(partition): return {tier['name']: tier for tier in partition['tiers']}
+assert rows['alone'][0]['partitions'][0]['tiers'] == itself['runs'][0]['tiers']
+beside = rows['isolations'][0]['rows'][0]['beside'][1]['partitions']
+assert [each['tiers'] for each in beside] == [each['tiers'] for each in one['programs']]
+both = [tiers(each)['nvme'] for each in beside]
+assert all(each['read_bytes'] > 0 and each['wait_ps'] > 0 for each in both) and both[0]['peak_bytes'] == both[1]['peak_bytes']
+assert tiers(wide['isolations'][0]['rows'][0]['beside'][1]['partitions'][0])['nvme']['read_bytes'] == 0
+assert all(row['tier1_name'] == 'nvme' for row in csv.DictReader(open('rows.csv')))
+END
 run "$farfault" share --machine h100-pcie --memory uvm --host-memory 2M --isolate sm small.fft
 expect test "$status" -ne 0
 expect_err "has nothing below the host's memory for what does not fit"

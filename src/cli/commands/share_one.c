@@ -11,6 +11,7 @@
 
 #include "cli/commands/share_command.h"
 #include "report/table.h"
+#include "report/text_tiers.h"
 
 static void show(void *context, double done) {
   bool *shown = context;
@@ -42,6 +43,26 @@ static void add_row(const share_arguments *a, const share_matrix *m, uint32_t pa
   time_cell(t, o->take_back_us);
 }
 
+/* What each program took of the tiers below GPU memory; nothing where there are none. */
+static void add_tiers(const share_matrix *m, const share_request *request, const share_outcome *outcomes,
+                      ff_text *out) {
+  static const char *const names[] = {"partition", "program", TEXT_TIER_NAMES, NULL};
+  bool any = false;
+  table t;
+  table_start(&t, "rl" TEXT_TIER_ALIGN);
+  t.spare = (const char *const[]){TEXT_TIER_SPARE, NULL};
+  table_names(&t, names);
+  for (uint32_t i = 0; i < request->count; i++)
+    for (uint32_t n = 0; n < outcomes[i].tiers.count; n++, any = true) {
+      if (n) table_cell(&t, "%s", "");
+      else table_cell(&t, "%u", i);
+      table_cell_cut(&t, n ? "" : m->programs.items[request->programs[i]].label, 24);
+      text_tier_cells(&outcomes[i].tiers.of[n], &t);
+    }
+  if (any) table_write(&t, 0, out);
+  table_free(&t);
+}
+
 static int print(const share_arguments *a, const share_matrix *m, const share_request *request,
                  const share_outcome *outcomes) {
   static const char *const head[] = {"partition",      "program",           "SMs",       "colours", "kernel time",
@@ -55,6 +76,7 @@ static int print(const share_arguments *a, const share_matrix *m, const share_re
   for (uint32_t i = 0; i < request->count; i++) add_row(a, m, i, request->programs[i], &outcomes[i], &t);
   table_write(&t, 0, &out);
   table_free(&t);
+  add_tiers(m, request, outcomes, &out);
   int status = cli_print(&out);
   free(out.chars);
   return status;

@@ -425,6 +425,12 @@ static void add_async(ff_text *out, uint64_t word) {
   case TRACE_WAIT_GROUPS: ff_text_add(out, "wait for all groups of copies but %u", count); break;
   case TRACE_ARRIVE: ff_text_add(out, "arrive at mbarrier %u", id); break;
   case TRACE_ARRIVE_COPIED: ff_text_add(out, "arrive at mbarrier %u with the copies", id); break;
+  case TRACE_ARRIVE_FAR:
+  case TRACE_ARRIVE_FAR_COPIED:
+    ff_text_add(out, "arrive at mbarrier %u of the block %+d%s", id, trace_async_away(word),
+                trace_async_what(word) == TRACE_ARRIVE_FAR ? "" : " with the copies");
+    break;
+  case TRACE_AWAIT_FAR: ff_text_add(out, "await %u arrivals of other blocks at mbarrier %u", count, id); break;
   default: ff_text_add(out, "await %u arrivals at mbarrier %u", count, id); break;
   }
 }

@@ -187,6 +187,7 @@ typedef struct engine_source {
   size_t length;
   uint32_t max_registers; /* of a thread of its kernels, as the compiler was told; 0: nothing */
   bool tile;              /* it was translated from Tile IR */
+  bool own_target;        /* whether the GPU runs it is for its own .target to say: it was in no fat binary */
 } engine_source;          /* PTX, owned */
 
 typedef struct engine_alias {

@@ -68,12 +68,18 @@ static ff_status take_tile(engine_module *module, const fatbin_entry *entry, ff_
   return status;
 }
 
-/* Takes the PTX of one fat binary; any will do, for a newer GPU too. nvcc puts kernels of tiles into a fat binary of
- * their own, which has none. FF_NOT_FOUND: it has neither. */
+/* Takes the PTX of one fat binary; any plain one will do, for a newer GPU too. nvcc puts kernels of tiles into a fat
+ * binary of their own, which has none. FF_NOT_FOUND: it has neither. */
 static ff_status take_image(engine_module *module, const fatbin *image, ff_error *error) {
-  const fatbin_entry *entry = fatbin_best_ptx(image, capability(), NULL);
+  fatbin_note why;
+  const fatbin_entry *entry = fatbin_best_ptx(image, capability(), &why);
   const fatbin_entry *tile = entry ? NULL : fatbin_best_tile(image, capability());
   if (tile) return take_tile(module, tile, error);
+  if (!entry && why[0])
+    return ff_fail(error, FF_NOT_FOUND,
+                   "module %u of %s: %s, and code for an architecture with a letter runs on that one ('a') or on its "
+                   "family ('f') alone: --machine names another GPU",
+                   module->number, program_invocation_short_name, why);
   if (!entry)
     return ff_fail(error, FF_NOT_FOUND, "module %u of %s holds machine code only, no PTX", module->number,
                    program_invocation_short_name);
@@ -91,6 +97,13 @@ static ff_status take_set(engine_module *module, const fatbin_set *set, ff_error
   for (uint32_t i = first; i < set->count && !status; i++)
     if (set->images[i].entry_count || set->count == 1) status = take_image(module, &set->images[i], error);
   return status;
+}
+
+static bool has_ptx(const fatbin_set *set) {
+  for (uint32_t i = 0; i < set->count; i++)
+    for (uint32_t e = 0; e < set->images[i].entry_count; e++)
+      if (set->images[i].entries[e].kind == FATBIN_KIND_PTX) return true;
+  return false;
 }
 
 /* `word` has no byte of 0: a text that is shorter is not read behind its end. bytes is 0 where the caller gave none. */
@@ -127,13 +140,15 @@ static ff_status read_image(engine_module *module, const void *image, size_t byt
     char *text = ff_alloc(length + 1);
     memcpy(text, image, length);
     add_source(module, text, length, 0);
+    module->sources.items[module->sources.count - 1].own_target = true;
     return FF_OK;
   }
   fatbin_set set;
   ff_status status = fatbin_open_registered(image, &set, error);
   if (status) return status == FF_UNSUPPORTED ? FF_PARSE : status; /* a format that is not known */
   status = take_set(module, &set, error);
-  if (status == FF_NOT_FOUND && !module->sources.count) status = engine_kernels_take(module, &set, NULL, 0, error);
+  if (status == FF_NOT_FOUND && !module->sources.count && !has_ptx(&set))
+    status = engine_kernels_take(module, &set, NULL, 0, error);
   fatbin_set_close(&set);
   return status;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "driver/engine/engine_internal.h"
+#include "fatbin/fatbin.h"
 
 typedef struct word {
   const char *text;
@@ -129,6 +130,20 @@ static ff_status parse_source(const engine_module *module, const engine_source *
   return ptx_module_parse(source->name, source->text, source->length, parsed, error);
 }
 
+/* FF_PARSE, as a driver's assembler has it: code with a letter in its target that this GPU does not run. What is plain
+ * runs on older GPUs, too (src/driver/README.md). */
+static ff_status check_target(const engine_source *source, const ptx_module *part, ff_error *error) {
+  const machine_spec *machine = ff_engine.machine;
+  uint32_t capability = (uint32_t)(machine->compute_major * 10 + machine->compute_minor);
+  if (!source->own_target || !part->target_suffix || fatbin_target_runs(part->target, part->target_suffix, capability))
+    return FF_OK;
+  return ff_fail(
+      error, FF_PARSE,
+      "%s: its .target is sm_%u%c, which the machine does not run (compute capability %u.%u): such code runs on "
+      "that architecture ('a') or on its family ('f') alone: --machine names another GPU",
+      source->name, part->target, part->target_suffix, capability / 10, capability % 10);
+}
+
 /* Parses until nothing more is needed: parsed[i] belongs to source i. */
 static ff_status parse_needed(part_choice *choice, ptx_module **parsed, ff_error *error) {
   const engine_module *module = choice->module;
@@ -139,6 +154,7 @@ static ff_status parse_needed(part_choice *choice, ptx_module **parsed, ff_error
       const engine_source *source = &module->sources.items[i];
       if (!choice->needed[i] || parsed[i]) continue;
       ff_status status = parse_source(module, source, &parsed[i], error);
+      if (!status) status = check_target(source, parsed[i], error);
       if (status) return status;
       limit_registers(parsed[i], source->max_registers);
       need_externals(choice, parsed[i]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tensor map: what cuTensorMapEncodeTiled writes and cp.async.bulk.tensor reads (PTX ISA, "Tensors"; CUDA Driver API,
- * "Tensor Map Object Management"). To programs its 128 bytes are opaque; the layout here is farfault's own. */
+ * "Tensor Map Object Management"). To programs its 128 bytes are opaque; the layout here is farfault's own. One word
+ * is left to them: CUTLASS clears bit 21 of the second one where a tensor has less than 128 KiB (with drivers up to
+ * CUDA 13.1), which means something in NVIDIA's layout. */
 #ifndef FF_EXEC_TENSOR_MAP_H
 #define FF_EXEC_TENSOR_MAP_H
 
@@ -37,6 +39,7 @@ typedef enum tensor_map_swizzle { /* CUtensorMapSwizzle */
 /* Dimension 0 is the innermost. */
 typedef struct tensor_map {
   uint64_t magic;
+  uint64_t left;      /* not looked at: programs change it */
   uint64_t address;   /* of the element at the origin */
   uint64_t stride[4]; /* bytes, of dimensions 1 to 4 */
   uint32_t last[5];   /* elements along the dimension, less one */
@@ -49,7 +52,7 @@ typedef struct tensor_map {
   uint8_t im2col;
   int16_t lower[3], upper[3]; /* im2col: of the bounding box, by spatial dimension */
   uint16_t channels, pixels;  /* im2col: of a box */
-  uint8_t unused[24];
+  uint8_t unused[16];
 } tensor_map;
 _Static_assert(sizeof(tensor_map) == 128, "what CUtensorMap has room for");
 

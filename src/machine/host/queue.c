@@ -23,6 +23,7 @@
 #include "machine/memory/declared_residency.h"
 #include "machine/observe/observer.h"
 #include "machine/observe/profile.h"
+#include "machine/sm/async.h"
 #include "machine/sm/dispatch.h"
 #include "machine/sm/sample.h"
 #include "machine/spec/allocation.h"
@@ -37,6 +38,7 @@ void streams_begin(streams *q) {
 
 static void kernel_free(node *n) {
   if (n->kernel) sample_launch_free(n->kernel->sampled);
+  if (n->kernel) async_far_free(n->kernel);
   free(n->kernel);
   n->kernel = NULL;
 }

@@ -203,7 +203,8 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
     chunk = trace_reader_chunk(q->reader, k->launch, number);
     answers_lock(q->answers);
   }
-  *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block, .serial = ++q->blocks_begun};
+  *b = (block){
+      .kernel = k, .chunk = chunk, .sm = m, .number = number, .live = k->warps_per_block, .serial = ++q->blocks_begun};
   position_begin(q, b, number);
   follow_clears(q->d, m);
   sm_divide(m, q->spec, k);
@@ -421,6 +422,19 @@ static void kernel_end(dispatcher *q, kernel *k) {
   agenda_add(q->agenda, k->ended, EVENT_NODE_DONE, k->node);
 }
 
+static void place_free(dispatcher *q, sm *m, const kernel *k, bool last, ps time) {
+  if (!q->d->shared) {
+    dispatch_to(q, m, time);
+    return;
+  }
+  if (q->d->isolation == SIM_ISOLATION_NONE) slice_block_over(q, time);
+  dispatch_all_to(q->d, m, time);
+  if (last && q->d->borrow) lend_all(q, time);
+  else if (q->d->borrow && k->done_blocks == 1)
+    dispatch(q, time);                    /* that its blocks are short is known now: on what is lent, too */
+  if (q->thread_limit) dispatch(q, time); /* elsewhere, too: its threads have become fewer */
+}
+
 void block_end(dispatcher *q, block *b) {
   kernel *k = b->kernel;
   sm *m = b->sm;
@@ -433,22 +447,14 @@ void block_end(dispatcher *q, block *b) {
   if (q->d->borrow) idle_sharing_look(q->lent, time);
   if (k->ended < over) k->ended = over;
   trace_reader_release(q->reader, b->chunk);
-  async_free(b);
+  async_over(b);
   position_end(q, b);
   b->next_free = q->free_blocks;
   q->free_blocks = b;
   if (k->sampled && k->next_block < k->blocks) sampler_block(q->sampler, k, time);
   if (last) kernel_end(q, k);
-  if (!q->d->shared) {
-    dispatch_to(q, m, time);
-    return;
-  }
-  if (q->d->isolation == SIM_ISOLATION_NONE) slice_block_over(q, time);
-  dispatch_all_to(q->d, m, time);
-  if (last && q->d->borrow) lend_all(q, time);
-  else if (q->d->borrow && k->done_blocks == 1)
-    dispatch(q, time);                    /* that its blocks are short is known now: on what is lent, too */
-  if (q->thread_limit) dispatch(q, time); /* elsewhere, too: its threads have become fewer */
+  place_free(q, m, k, last, time);
+  async_held_unmet(q, time);
 }
 
 void dispatcher_free(dispatcher *q) {

@@ -39,6 +39,7 @@ typedef struct dispatcher {
   kernel *running;                  /* all that have begun and not ended */
   kernel_time kernels;
   uint32_t next_sm, running_blocks;
+  uint32_t held;                  /* of these: async.h */
   uint64_t thread_limit, threads; /* MPS: resident threads that it may have, and has; 0: any number */
   FF_VEC(block *) blocks;         /* all that were ever made, */
   block *free_blocks;             /* and those that are not running */

@@ -127,6 +127,7 @@ static void barrier_release(front_end *f, block *b, uint32_t id) {
     i = w->next;
     w->next = 0;
     b->waiting--;
+    async_goes_on(b);
     event_push(f->heap, time, EVENT_WARP, w->index);
   }
   b->first_waiting[id] = b->last_waiting[id] = b->arrived[id] = 0;
@@ -136,12 +137,16 @@ static void barrier_release(front_end *f, block *b, uint32_t id) {
 /* A stream that lacks arrivals must not stop the simulation. */
 static void barriers_unmet(front_end *f, block *b, ps time) {
   if (b->live != b->waiting) return;
+  if (b->waiting_far) {
+    async_held(b, time);
+    return;
+  }
   if (time < b->ended) time = b->ended;
   for (uint32_t id = 0; id < BARRIERS; id++) {
     if (b->barrier_time[id] < time) b->barrier_time[id] = time;
     barrier_release(f, b, id);
   }
-  async_unmet(f, b, time);
+  async_unmet(b, time);
 }
 
 /* true: the warp waits. The barrier takes one arrival after the other, each in barrier_warp_cycles, and opens

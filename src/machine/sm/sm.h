@@ -72,8 +72,11 @@ typedef struct block {
   struct kernel *kernel;
   trace_chunk *chunk;
   struct sm *sm;
+  uint64_t number;            /* in its launch */
   uint64_t position;          /* in the program's order, if the future is known */
-  uint32_t live, waiting;     /* warps that have not exited; of these, at a barrier */
+  uint32_t live, waiting;     /* warps that have not exited; of these, at a barrier, */
+  uint32_t waiting_far;       /* and of these, for other blocks of its cluster */
+  bool held;                  /* async.h */
   struct mbarrier *mbarriers; /* async.c */
   uint32_t arrived[BARRIERS], first_waiting[BARRIERS], last_waiting[BARRIERS];
   ps barrier_time[BARRIERS]; /* when it has taken all arrivals so far */
@@ -120,6 +123,7 @@ typedef struct kernel {
   sim_counters *counters;
   struct sample_launch *sampled; /* NULL: every launch is timed */
   struct kernel_lines *lines;    /* NULL: nothing is counted by instruction */
+  struct far_arrivals *far;      /* async.c; NULL: there are none so far */
   uint32_t node, stream;         /* its operation, and that one's stream */
   uint64_t blocks, next_block, done_blocks;
   trace_chunk *ahead; /* of next_block, if that was looked at to find its SM */

@@ -216,7 +216,8 @@ static uint64_t multiply_adds(const ptx_instr *instr) {
 }
 
 /* wgmma is of four warps. Eight-bit types go at twice the rate of 16-bit ones, tf32 at half; four and six bits that
- * stand in bytes go as bytes, and at four times the rate where all are of four bits. */
+ * stand in bytes go as bytes, and at four times the rate where all are of four bits. Of a sparse A half of the elements
+ * are there, and only those take time (A100 and GA102 whitepapers: twice the multiply-adds per clock). */
 static ptx_cost matrix(const ptx_instr *instr) {
   bool group = instr->opcode == PTX_OP_WGMMA;
   uint32_t bits = 16;
@@ -225,7 +226,9 @@ static ptx_cost matrix(const ptx_instr *instr) {
       bits = ptx_type_bits(instr->types[i]);
   if (ptx_has(instr, PTX_MOD_KIND__F8F6F4) || ptx_has(instr, PTX_MOD_KIND__MXF8F6F4)) bits = 8;
   if (ptx_has(instr, PTX_MOD_KIND__MXF4) || ptx_has(instr, PTX_MOD_KIND__MXF4NVF4)) bits = 4;
-  uint64_t work = multiply_adds(instr) * (bits < 4 ? 4 : bits) / 16 / (group ? 4 : 1), units = (work + 511) / 512;
+  bool sparse = ptx_has(instr, PTX_MOD_SP) || ptx_has(instr, PTX_MOD_SP__ORDERED_METADATA);
+  uint64_t work = multiply_adds(instr) / (sparse ? 2 : 1) * (bits < 4 ? 4 : bits) / 16 / (group ? 4 : 1);
+  uint64_t units = (work + 511) / 512;
   if (units > PTX_COST_MAX) units = PTX_COST_MAX;
   ptx_cost cost = cost_of((sequence){.other = (uint8_t)((units + 3) / 4), .cycles = group ? 0 : MATRIX});
   cost.count[PTX_PIPE_TENSOR] = (uint8_t)units;

@@ -5,12 +5,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "driver/driver_api/libcuda.h"
+#include "fatbin/fatbin.h"
 
 typedef struct launch_config { /* CUlaunchConfig */
   unsigned grid[3], block[3], shared;
@@ -24,9 +27,10 @@ typedef struct tensor_map_bytes {
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext),
     cuCtxSynchronize(void), cuDeviceGetAttribute(int *, int, CUdevice);
-CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
     cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t);
-CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleGetFunction(CUfunction *, CUmodule, const char *);
+CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleUnload(CUmodule),
+    cuModuleGetFunction(CUfunction *, CUmodule, const char *);
 CUresult cuLaunchKernelEx(const launch_config *, CUfunction, void **, void **);
 CUresult cuFuncSetAttribute(CUfunction, int, int), cuFuncGetAttribute(int *, int, CUfunction);
 CUresult cuOccupancyMaxActiveClusters(int *, CUfunction, const launch_config *),
@@ -88,6 +92,56 @@ static int start(void **state) {
   succeed(cuMemAlloc_v2(&out, 1 << 16));
   succeed(cuMemAlloc_v2(&data, 1 << 16));
   return 0;
+}
+
+#define KERNEL "\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n"
+
+static CUresult load_target(const char *target) {
+  char text_of[200];
+  CUmodule module;
+  snprintf(text_of, sizeof text_of, ".version 9.0\n.target %s" KERNEL, target);
+  CUresult result = cuModuleLoadData(&module, text_of);
+  if (!result) succeed(cuModuleUnload(module));
+  return result;
+}
+
+/* A letter behind a target says on which GPUs the text runs: on that architecture, or on its family from there on. */
+static void loads_text_for_this_architecture(void **state) {
+  static const char *const runs[] = {"sm_90a", "sm_90", "sm_80", "sm_100", "sm_120"};
+  static const char *const others[] = {"sm_100a", "sm_100f", "sm_103a", "sm_120f", "sm_80a", "sm_89f", "sm_91f"};
+  for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) succeed(load_target(runs[i]));
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) check(load_target(others[i]), CUDA_ERROR_INVALID_PTX);
+}
+
+/* code: the architecture of machine code beside the PTX; 0: none. */
+static CUresult load_fatbin(unsigned code, unsigned arch, char suffix) {
+  static const char kernel[] = ".version 9.0\n.target sm_120f" KERNEL;
+  fatbin_item items[] = {{.kind = FATBIN_KIND_PTX,
+                          .arch = arch,
+                          .suffix = suffix,
+                          .version_major = 9,
+                          .bytes = kernel,
+                          .size = sizeof kernel - 1},
+                         {.kind = FATBIN_KIND_ELF, .arch = code, .bytes = "\177ELF....", .size = 8}};
+  ff_text bytes = {0};
+  CUmodule module;
+  CUfunction function;
+  assert_int_equal(fatbin_encode(items, code ? 2 : 1, &bytes, NULL), FF_OK);
+  CUresult result = cuModuleLoadData(&module, bytes.chars);
+  if (!result) succeed(cuModuleGetFunction(&function, module, "k"));
+  if (!result) succeed(cuModuleUnload(module));
+  free(bytes.chars);
+  return result;
+}
+
+/* Of a fat binary its own word on the architecture counts; machine code for this GPU makes it loadable. */
+static void loads_fat_binaries_for_this_architecture(void **state) {
+  check(load_fatbin(0, 120, 'f'), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  check(load_fatbin(0, 100, 'a'), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  check(load_fatbin(80, 120, 'f'), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  succeed(load_fatbin(90, 120, 'f'));
+  succeed(load_fatbin(0, 120, 0));
+  succeed(load_fatbin(0, 90, 'a'));
 }
 
 static CUresult launch(CUfunction function, unsigned blocks, unsigned cluster) {
@@ -189,6 +243,29 @@ static void copies_boxes(void **state) {
     for (int x = 0; x < 16; x++) assert_int_equal(found[y][x], y < 3 || 50 + x >= 60 ? 0 : host[y - 3][50 + x]);
 }
 
+/* A program may clear bit 21 of the map's second word, as CUTLASS does of small tensors: with the tensor at an address
+ * that has that bit. */
+static void leaves_a_bit_to_programs(void **state) {
+  tensor_map_bytes map;
+  CUdeviceptr area, at;
+  uint32_t host[8][16], found[8][16];
+  uint64_t second;
+  succeed(cuMemAlloc_v2(&area, 4 << 20));
+  at = (area + (1 << 21)) & ~(CUdeviceptr)((1 << 21) - 1);
+  if (!(at >> 21 & 1)) at -= 1024; /* just below: the bit is set there */
+  assert_true(at >= area && at + sizeof host <= area + (4 << 20) && at >> 21 & 1);
+  for (uint32_t n = 0; n < 8 * 16; n++) host[n / 16][n % 16] = n * 2654435761u;
+  succeed(cuMemcpyHtoD_v2(at, host, sizeof host));
+  succeed(cuTensorMapEncodeTiled(&map, U32, 2, (void *)(uintptr_t)at, (uint64_t[]){16, 8}, (uint64_t[]){64},
+                                 (uint32_t[]){16, 8}, ones, 0, 0, 0, 0));
+  memcpy(&second, map.bytes + 8, sizeof second);
+  second &= ~(UINT64_C(1) << 21);
+  memcpy(map.bytes + 8, &second, sizeof second);
+  copy(tiled, &map, (int[]){0, 0, 0, 0}, found, sizeof found);
+  assert_memory_equal(found, host, sizeof host);
+  succeed(cuMemFree_v2(area));
+}
+
 /* Pixels of a bounding box from (-1, -1) to (width - 2, height - 2), as for a filter of three by three; its element
  * (1, 2) is asked for. */
 static void copies_columns(void **state) {
@@ -216,8 +293,15 @@ static void copies_columns(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(runs_in_clusters),   cmocka_unit_test(refuses_clusters), cmocka_unit_test(says_what_fits),
-      cmocka_unit_test(checks_tensor_maps), cmocka_unit_test(copies_boxes),     cmocka_unit_test(copies_columns),
+      cmocka_unit_test(runs_in_clusters),
+      cmocka_unit_test(refuses_clusters),
+      cmocka_unit_test(says_what_fits),
+      cmocka_unit_test(loads_text_for_this_architecture),
+      cmocka_unit_test(loads_fat_binaries_for_this_architecture),
+      cmocka_unit_test(checks_tensor_maps),
+      cmocka_unit_test(copies_boxes),
+      cmocka_unit_test(copies_columns),
+      cmocka_unit_test(leaves_a_bit_to_programs),
   };
   setenv("FARFAULT_MACHINE", "h200", 1);
   setenv("FARFAULT_MEMORY", "copy", 1);

@@ -72,8 +72,9 @@ static void add_record(ff_text *text, const uint64_t *word) {
                 trace_barrier_arrive_only(*word) ? " arrive" : "", trace_barrier_expected(*word));
     break;
   case TRACE_ASYNC: {
-    static const char *const names[] = {"group", "wait groups", "arrive", "arrive copied", "await"};
-    ff_text_add(text, "%s %u %u\n", names[trace_async_what(*word)], trace_async_id(*word), trace_async_count(*word));
+    static const char *const names[] = {"group",      "wait groups",       "arrive",   "arrive copied", "await",
+                                        "arrive far", "arrive far copied", "await far"};
+    ff_text_add(text, "%s %u %d\n", names[trace_async_what(*word)], trace_async_id(*word), trace_async_away(*word));
     break;
   }
   default: ff_text_add(text, "exit\n");
@@ -567,7 +568,57 @@ static void test_bulk_copies(void **state) {
           "run 1+1\nawait 0 2\nrun 2\nexit\n");
 }
 
+/* Two blocks of a cluster, a thread each. */
+static void compare_cluster(const char *body, const char *want) {
+  ff_text source = {0}, text = {0};
+  ff_text_add(
+      &source,
+      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k(.param .u64 p_out, .param .u32 p_n)\n.reqnctapercluster 2, 1, 1\n{\n"
+      ".shared .align 128 .b8 sh[256]; .shared .align 8 .b64 mark; .reg .pred %%p<4>; .reg .b64 %%rd<4>, %%out;\n"
+      ".reg .b32 %%r<8>; .reg .b16 %%h; ld.param.u64 %%out, [p_out]; mbarrier.init.shared.b64 [mark], 1;\n"
+      "mov.u32 %%r0, %%cluster_ctarank; xor.b32 %%r1, %%r0, 1; mapa.shared::cluster.u32 %%r2, mark, %%r1;\n"
+      "setp.eq.u32 %%p0, %%r0, 0; barrier.cluster.arrive; barrier.cluster.wait;\n%s\nret;\n}\n",
+      body);
+  kernel_test *t = open_ptx(source.chars);
+  uint64_t out = buffer(t, 65536);
+  stream s = begin(t, 2, 1);
+  run(t, "k", 2, 1, out, 0);
+  finish(t, &s, 2, 1, &text);
+  assert_string_equal(text.chars, want);
+  free(text.chars);
+  free(source.chars);
+  close_ptx(t);
+}
+
+/* Each tells the other's mbarrier, twice, and waits at its own. */
+static void test_far_mbarriers(void **state) {
+  compare_cluster("mbarrier.arrive.shared::cluster.b64 _, [%r2];\n"
+                  "V: mbarrier.test_wait.parity.shared.b64 %p1, [mark], 0; @!%p1 bra V;\n"
+                  "barrier.cluster.arrive; barrier.cluster.wait; mbarrier.arrive.shared::cluster.b64 _, [%r2];\n"
+                  "W: mbarrier.test_wait.parity.shared.b64 %p1, [mark], 1; @!%p1 bra W;",
+                  "block 0 warp 0\nrun 8\nbarrier 16 of 1\nrun 1\narrive far 0 1\nrun 1\nawait far 0 1\nrun 3\n"
+                  "barrier 16 of 1\nrun 1\narrive far 0 1\nrun 1\nawait far 0 1\nrun 2\nexit\n"
+                  "block 1 warp 0\nrun 8\nbarrier 16 of 1\nrun 1\narrive far 0 -1\nrun 3\nawait far 0 1\nrun 3\n"
+                  "barrier 16 of 1\nrun 1\narrive far 0 -1\nrun 3\nawait far 0 1\nrun 2\nexit\n");
+}
+
+/* One copies for both and tells both mbarriers of the bytes; the other has arrived at its own and waits. */
+static void test_multicast_copies(void **state) {
+  compare_cluster("mov.b16 %h, 3; mbarrier.arrive.expect_tx.shared.b64 %rd1, [mark], 256;\n"
+                  "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+                  " [sh], [%out], 256, [mark], %h;\n"
+                  "V: mbarrier.test_wait.parity.shared.b64 %p1, [mark], 0; @!%p1 bra V;",
+                  "block 0 warp 0\nrun 8\nbarrier 16 of 1\nrun 2\narrive 0 0\nrun 1\n"
+                  "load bypass copy bulk 16 pc 10 mask ffff: 0/8/f 80/8/f\narrive copied 0 0\narrive far copied 0 1\n"
+                  "run 1\nawait 0 2\nrun 2\nexit\n"
+                  "block 1 warp 0\nrun 8\nbarrier 16 of 1\nrun 2\narrive 0 0\nrun 4\nawait 0 1\nawait far 0 1\n"
+                  "run 2\nexit\n");
+}
+
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_copy_groups),
+                                          cmocka_unit_test(test_far_mbarriers),
+                                          cmocka_unit_test(test_multicast_copies),
                                           cmocka_unit_test(test_mbarriers),
                                           cmocka_unit_test(test_mbarrier_rounds),
                                           cmocka_unit_test(test_many_mbarriers),

@@ -182,7 +182,7 @@ static void test_best(void **state) {
   assert_int_equal(best(&read, 110, false), 90 * 256);        /* another one */
   assert_int_equal(best(&read, 120, false), 120 * 256 + 'a');
   assert_int_equal(best(&read, 121, false), 90 * 256); /* "a" is for its own only */
-  assert_int_equal(best(&read, 20, true), 75 * 256);   /* none: the lowest, and it is said */
+  assert_int_equal(best(&read, 20, true), 75 * 256);   /* none: the lowest plain one, and it is said */
   fatbin_note note;
   fatbin_best_ptx(&read, 20, &note);
   assert_string_equal(note, "its PTX is for compute_75, the machine has compute capability 2.0");
@@ -216,6 +216,46 @@ static void test_tile(void **state) {
   free(bytes);
   read.entry_count = 1;
   assert_int_equal(best_tile(&read, 90), 0);
+  fatbin_close(&read);
+  free(image.chars);
+}
+
+/* PTX for an architecture or a family is for no other GPU, unless there is machine code in whose place it stands. */
+static uint32_t best_with(uint32_t code, char code_suffix, uint32_t arch, char suffix, uint32_t capability,
+                          bool noted) {
+  fatbin_item items[] = {ptx_item(arch, suffix, FATBIN_RAW), ptx_item(code, code_suffix, FATBIN_RAW)};
+  items[1].kind = FATBIN_KIND_ELF;
+  ff_text image = encode(items, code ? 2 : 1);
+  fatbin read;
+  assert_int_equal(fatbin_open(image.chars, image.length, &read, NULL), FF_OK);
+  uint32_t found = best(&read, capability, noted);
+  fatbin_close(&read);
+  free(image.chars);
+  return found;
+}
+
+static void test_code_for_some(void **state) {
+  const uint32_t f = 120 * 256 + 'f', a = 90 * 256 + 'a';
+  assert_int_equal(best_with(0, 0, 120, 'f', 90, true), 0);
+  assert_int_equal(best_with(0, 0, 120, 'f', 121, false), f);
+  assert_int_equal(best_with(0, 0, 120, 'f', 130, true), 0);
+  assert_int_equal(best_with(0, 0, 90, 'a', 100, true), 0);
+  assert_int_equal(best_with(0, 0, 90, 'a', 80, true), 0);
+  assert_int_equal(best_with(0, 0, 90, 'a', 90, false), a);
+  assert_int_equal(best_with(90, 0, 120, 'f', 90, true), f);
+  assert_int_equal(best_with(90, 'a', 120, 'f', 90, true), f);
+  assert_int_equal(best_with(80, 0, 120, 'f', 89, true), f); /* machine code of the same major number */
+  assert_int_equal(best_with(89, 0, 120, 'f', 80, true), 0);
+  assert_int_equal(best_with(80, 0, 120, 'f', 90, true), 0);
+  assert_int_equal(best_with(100, 'a', 120, 'f', 103, true), 0);
+  assert_int_equal(best_with(100, 'f', 120, 'f', 103, true), f);
+  assert_int_equal(best_with(0, 0, 101, 'a', 110, false), 101 * 256 + 'a'); /* the same GPU, renamed */
+  assert_int_equal(best_with(0, 0, 101, 'f', 100, true), 0);
+  fatbin_item items[] = {ptx_item(100, 'a', FATBIN_RAW), ptx_item(120, 0, FATBIN_RAW)};
+  ff_text image = encode(items, 2);
+  fatbin read;
+  assert_int_equal(fatbin_open(image.chars, image.length, &read, NULL), FF_OK);
+  assert_int_equal(best(&read, 90, true), 120 * 256); /* a plain one stands in, though there is a lower one */
   fatbin_close(&read);
   free(image.chars);
 }
@@ -444,19 +484,13 @@ static void test_too_many_entries(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_fields),
-      cmocka_unit_test(test_layout),
-      cmocka_unit_test(test_empty),
-      cmocka_unit_test(test_best),
-      cmocka_unit_test(test_tile),
-      cmocka_unit_test(test_registered),
-      cmocka_unit_test(test_truncated),
-      cmocka_unit_test(test_truncated_honestly),
-      cmocka_unit_test(test_flipped),
-      cmocka_unit_test(test_random_damage),
-      cmocka_unit_test(test_damaged_fields),
-      cmocka_unit_test(test_too_many_entries),
+      cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_layout),         cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_best),           cmocka_unit_test(test_tile),
+      cmocka_unit_test(test_code_for_some),  cmocka_unit_test(test_registered),
+      cmocka_unit_test(test_truncated),      cmocka_unit_test(test_truncated_honestly),
+      cmocka_unit_test(test_flipped),        cmocka_unit_test(test_random_damage),
+      cmocka_unit_test(test_damaged_fields), cmocka_unit_test(test_too_many_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

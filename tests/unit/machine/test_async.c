@@ -203,6 +203,115 @@ static void test_all_wait_for_the_slowest(void **state) {
   }
 }
 
+/* ---- mbarriers of other blocks of the cluster ---- */
+
+static void arrive_far(trace_writer *w, trace_async what, uint32_t id, int away) {
+  trace_put_async(w, what, id, (uint32_t)away & 0xffff);
+}
+
+static ps run_blocks(rig_tweak tweak, uint64_t blocks, void (*warp)(trace_writer *, uint64_t, uint32_t, const void *),
+                     uint32_t kind, uint32_t n) {
+  script s = {kind, n};
+  return rig_run(tweak, (rig_kernel){.blocks = blocks, .warps = 1, .warp = warp, .context = &s}).kernel_ps;
+}
+
+/* One block arrives after n instructions at the mbarrier of another one, before or behind it. */
+enum { FORWARDS, BACKWARDS, WITH_COPY };
+static void hand_to_block(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  bool gives = s->kind == BACKWARDS ? b : !b;
+  if (!gives) {
+    trace_put_async(w, TRACE_AWAIT_FAR, 3, 1);
+    rig_issue(w, 100);
+    return;
+  }
+  if (s->kind == WITH_COPY) copy_line(w, RIG_BASE, TRACE_ASYNC_COPY | TRACE_BULK);
+  if (s->n) rig_issue(w, s->n);
+  arrive_far(w, s->kind == WITH_COPY ? TRACE_ARRIVE_FAR_COPIED : TRACE_ARRIVE_FAR, 3, s->kind == BACKWARDS ? -1 : 1);
+}
+static void test_a_block_waits_for_another(void **state) {
+  for (uint32_t n = 0; n <= 300; n += 50) {
+    assert_int_equal(run_blocks(NULL, 2, hand_to_block, FORWARDS, n), (n + 100) * 4 * NS);
+    assert_int_equal(run_blocks(NULL, 2, hand_to_block, BACKWARDS, n), (n + 100) * 4 * NS);
+  }
+  ps fetched = run_script(1, fetch, BY_LOAD, 100);
+  assert_int_equal(run_blocks(NULL, 2, hand_to_block, WITH_COPY, 0), fetched - 4 * NS);
+  assert_int_equal(run_blocks(NULL, 2, hand_to_block, WITH_COPY, 5000), (5000 + 100) * 4 * NS);
+}
+
+/* A round is the sum of what both take: each waits for the other. */
+static void far_rounds(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  for (uint32_t n = 0; n < s->n; n++) {
+    if (b % 2 || n) trace_put_async(w, TRACE_AWAIT_FAR, 1, 1);
+    rig_issue(w, b % 2 ? 20 : 30);
+    arrive_far(w, TRACE_ARRIVE_FAR, 1, b % 2 ? -1 : 1);
+  }
+}
+static void test_blocks_take_turns(void **state) {
+  for (uint32_t n = 1; n <= 200; n += 66)
+    for (uint64_t pairs = 1; pairs <= 4; pairs++)
+      assert_int_equal(run_blocks(NULL, 2 * pairs, far_rounds, 0, n), n * 50 * 4 * NS);
+}
+
+/* Own arrivals and those of others are counted by themselves: a warp waits for both, whichever comes last. */
+static void own_and_far(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const script *s = context;
+  if (b) {
+    rig_issue(w, s->n);
+    arrive_far(w, TRACE_ARRIVE_FAR, 0, -1);
+  } else if (warp) {
+    rig_issue(w, 100);
+    trace_put_async(w, TRACE_ARRIVE, 0, 0);
+  } else {
+    trace_put_async(w, TRACE_AWAIT, 0, 1);
+    trace_put_async(w, TRACE_AWAIT_FAR, 0, 2);
+    rig_issue(w, 10);
+  }
+}
+static void test_own_and_far_arrivals_are_two_series(void **state) {
+  for (uint32_t n = 20; n <= 180; n += 40) {
+    script s = {0, n};
+    ps both = rig_run(NULL, (rig_kernel){.blocks = 2, .warps = 2, .warp = own_and_far, .context = &s}).kernel_ps;
+    assert_int_equal(both, ((n > 100 ? n : 100) + 10) * 4 * NS);
+  }
+}
+
+static void room_for_two(machine_spec *spec) {
+  spec->sm_count = 1;
+  spec->max_blocks = 2;
+}
+static void room_for_one(machine_spec *spec) { spec->sm_count = spec->max_blocks = 1; }
+
+/* Room for one cluster: the next one's blocks come in the places of the first one's, and wait for each other there. */
+static void test_clusters_come_one_after_the_other(void **state) {
+  for (uint64_t pairs = 1; pairs <= 3; pairs++) {
+    assert_int_equal(run_blocks(room_for_two, 2 * pairs, far_rounds, 0, 40),
+                     (pairs * 40 * 50 - (pairs - 1) * 20) * 4 * NS);
+  }
+}
+
+/* No room for the other block: what can never arrive is not waited for; what has arrived before it began is there. */
+static void test_a_block_that_cannot_start_is_not_waited_for(void **state) {
+  assert_int_equal(run_blocks(room_for_one, 2, hand_to_block, BACKWARDS, 50), (100 + 50) * 4 * NS);
+  assert_int_equal(run_blocks(room_for_one, 2, hand_to_block, FORWARDS, 50), (50 + 100) * 4 * NS);
+  assert_int_equal(run_blocks(NULL, 1, hand_to_block, FORWARDS, 50), 50 * 4 * NS); /* there is no such block */
+  /* of each pair the first is alone */
+  assert_int_equal(run_blocks(room_for_one, 6, far_rounds, 0, 5), 6 * 5 * 25 * 4 * NS);
+}
+
+/* The last block that runs is over, and none is left that would arrive; later they lack one of their own. */
+static void all_but_one_wait(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  rig_issue(w, 10);
+  if (b) trace_put_async(w, TRACE_AWAIT_FAR, 0, 1);
+  rig_issue(w, b ? 5 : 90);
+  if (b) trace_put_async(w, TRACE_AWAIT, 0, 1);
+  if (b) rig_issue(w, 5);
+}
+static void test_blocks_that_lack_arrivals_go_on(void **state) {
+  assert_int_equal(run_blocks(NULL, 3, all_but_one_wait, 0, 0), (100 + 5 + 5) * 4 * NS);
+}
+
 /* ---- streams that lack something ---- */
 
 static void lacking(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
@@ -228,6 +337,12 @@ int main(void) {
       cmocka_unit_test(test_arrivals_are_in_order),
       cmocka_unit_test(test_no_warp_goes_back_in_time),
       cmocka_unit_test(test_all_wait_for_the_slowest),
+      cmocka_unit_test(test_a_block_waits_for_another),
+      cmocka_unit_test(test_blocks_take_turns),
+      cmocka_unit_test(test_own_and_far_arrivals_are_two_series),
+      cmocka_unit_test(test_clusters_come_one_after_the_other),
+      cmocka_unit_test(test_a_block_that_cannot_start_is_not_waited_for),
+      cmocka_unit_test(test_blocks_that_lack_arrivals_go_on),
       cmocka_unit_test(test_what_never_arrives_does_not_stop_the_simulation),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,10 +44,12 @@ static void test_pipes_of_instructions(void **state) {
   check("ld.global.f32 %f1, [%d1];", 1, 0, 1, 0, 0, 0);
 }
 
-/* Half the bits of an element, twice the depth, the same time; four and six bits in bytes are bytes. */
+/* Half the bits of an element, twice the depth, the same time; four and six bits in bytes are bytes. So has A with half
+ * of its elements left out. */
 static void test_tensor_core(void **state) {
 #define D "{%f1, %f2, %f3, %f4}"
 #define A "{%r1, %r2, %r3, %r4}, {%r5, %r6}"
+#define B "{%r1, %r2, %r3, %r4}"
   static const char *const bodies[] = {
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D ", " A ", " D ";",
       "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 " D ", " A ", " D ";",
@@ -55,8 +57,13 @@ static void test_tensor_core(void **state) {
       "mma.sync.aligned.kind::mxf8f6f4.block_scale.m16n8k32.row.col.f32.e2m1.e2m1.f32.ue8m0 " D ", " A ", " D
       ", %r7, {0, 0}, %r8, {0, 0};",
       "mma.sync.aligned.kind::mxf4.block_scale.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0 " D ", " A ", " D
-      ", %r7, {0, 0}, %r8, {0, 0};"};
+      ", %r7, {0, 0}, %r8, {0, 0};",
+      "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 " D ", " B ", " B ", " D ", %r9, 0;",
+      "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 " D ", " B ", " B ", " D ", %r9, 0;",
+      "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 " D ", " B ", " B ", " D ", %r9, 0;",
+      "mma.sp.sync.aligned.m16n8k64.row.col.f32.e5m2.e4m3.f32 " D ", " B ", " B ", " D ", %r9, 0;"};
 #undef A
+#undef B
 #undef D
   for (size_t n = 0; n < sizeof bodies / sizeof *bodies; n++) {
     uint32_t sum[PTX_PIPES];

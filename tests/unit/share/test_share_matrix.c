@@ -210,6 +210,40 @@ static void test_texts(void **state) {
   share_matrix_free(&m);
 }
 
+/* Rows and columns of tiers are there where an outcome has some, each line of the CSV as long as its head. */
+static void test_tiers(void **state) {
+  share_matrix m;
+  ff_text table = {0}, csv = {0}, json = {0};
+  make(&m, 2);
+  fill(&m);
+  share_matrix_table(&m, &table);
+  share_matrix_csv(&m, &csv);
+  assert_null(strstr(table.chars, "below GPU memory"));
+  assert_null(strstr(csv.chars, "tier"));
+  free(table.chars);
+  free(csv.chars);
+  table = csv = (ff_text){0};
+  sim_tiers two = {.count = 2, .of = {{.name = "host", .capacity = 4096}, {.name = "nvme", .wait_ps = 5000000}}};
+  share_outcome *o = m.cells[share_matrix_cell(&m, 0, 1, 2)].outcomes;
+  o[0].tiers = o[1].tiers = two;
+  share_matrix_table(&m, &table);
+  assert_non_null(strstr(table.chars,
+                         "\n  below GPU memory  beside  tier     holds  peak  read  written  waits   waited\n"
+                         "  b                 b       host  4.00 KiB   0 B   0 B      0 B      0      0 s\n"
+                         "                            nvme         -   0 B   0 B      0 B      0  5.00 us\n"
+                         "  variation"));
+  share_matrix_csv(&m, &csv);
+  assert_non_null(strstr(csv.chars, ",tier1_name,tier1_capacity_bytes,tier1_peak_bytes,"));
+  assert_non_null(strstr(csv.chars, ",host,4096,0,0,0,0,0,nvme,0,0,0,0,0,5000000\n"));
+  assert_int_equal(strchr(csv.chars, '\0')[-2], ','); /* the last row has none */
+  share_matrix_json(&m, &json);
+  assert_non_null(strstr(json.chars, "\"wait_ps\": 5000000"));
+  free(table.chars);
+  free(csv.chars);
+  free(json.chars);
+  share_matrix_free(&m);
+}
+
 static void test_outcomes(void **state) {
   share_outcome in[2] = {{.kernel_us = 1.0 / 3,
                           .total_us = 2,
@@ -217,6 +251,7 @@ static void test_outcomes(void **state) {
                           .sms = 7,
                           .colours = 1,
                           .take_back_us = 1e-9,
+                          .tiers = {.count = 2, .of = {{"host", 1, 2, 3, 4, 5, 6}, {"nvme", 7, 8, 9, 10, 11, 12}}},
                           .error = "\"oh\xff\""},
                          {.passes = 3}},
                 out[2];
@@ -228,12 +263,17 @@ static void test_outcomes(void **state) {
               out[0].launches == in[0].launches);
   assert_int_equal(out[0].sms, 7);
   assert_int_equal(out[1].passes, 3);
+  assert_memory_equal(&out[0].tiers, &in[0].tiers, sizeof in[0].tiers);
+  assert_int_equal(out[1].tiers.count, 0);
   assert_string_equal(out[0].error, "\"oh?\"");
   assert_int_equal(share_outcomes_read("it", text.chars, text.length, out, 1, &error), FF_PARSE);
   assert_string_equal(error.message, "it: not the outcomes of 1 programs");
   assert_int_equal(share_outcomes_read("it", text.chars, text.length / 2, out, 2, &error), FF_PARSE);
   char *at = strstr(text.chars, "\"sms\": 7");
   memcpy(at + 7, "-", 1);
+  assert_int_equal(share_outcomes_read("it", text.chars, text.length, out, 2, &error), FF_PARSE);
+  memcpy(at + 7, " ", 1);
+  memcpy(strstr(text.chars, "\"wait_ps\": 6") + 11, "-", 1);
   assert_int_equal(share_outcomes_read("it", text.chars, text.length, out, 2, &error), FF_PARSE);
   free(text.chars);
 }
@@ -244,6 +284,7 @@ int main(void) {
       cmocka_unit_test(test_faster),   cmocka_unit_test(test_what_is_missing),
       cmocka_unit_test(test_labels),   cmocka_unit_test(test_texts),
       cmocka_unit_test(test_outcomes), cmocka_unit_test(test_nothing_has_no_sign),
+      cmocka_unit_test(test_tiers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

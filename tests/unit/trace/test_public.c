@@ -435,10 +435,14 @@ static void test_records_refused(void **state) {
   bad(ff_trace_put_record(w, words, 1, &error), "has not made");
   words[0] = ff_trace_barrier(0, false, 0);
   bad(ff_trace_put_record(w, words, 1, &error), "expects no warp");
-  words[0] = ff_trace_asynchronous((ff_trace_async)5, 0, 0);
+  words[0] = ff_trace_asynchronous((ff_trace_async)8, 0, 0);
   bad(ff_trace_put_record(w, words, 1, &error), "ASYNC of no kind");
   words[0] = ff_trace_asynchronous(FF_TRACE_AWAIT, 0, 0);
   bad(ff_trace_put_record(w, words, 1, &error), "of no arrival");
+  words[0] = ff_trace_asynchronous(FF_TRACE_AWAIT_FAR, 0, 0);
+  bad(ff_trace_put_record(w, words, 1, &error), "of no arrival");
+  words[0] = ff_trace_asynchronous(FF_TRACE_ARRIVE_FAR_COPIED, 0, 0);
+  bad(ff_trace_put_record(w, words, 1, &error), "at its own block");
   words[0] = ff_trace_access(FF_TRACE_LOAD, 2, FF_TRACE_ASYNC_COPY, 0, 1);
   words[1] = 1;
   words[2] = ff_trace_line(4096, 1, 1);
@@ -547,7 +551,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\1\1\0\0\0\0\0\0", 16);
+  spill("FFTRACE\n\1\2\0\0\0\0\0\0", 16);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
