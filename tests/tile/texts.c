@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For read.py: texts FILE... prints "=== FILE" and the module as text, or what is wrong with it, for each; texts --break FILE... reads
- * every beginning of each file, and the file with every byte changed, and ends with an error where one of them is read
- * without complaint though it is cut, or is refused without saying why. Both read from memory that ends where the bytes
- * end. */
+/* For read.py: texts FILE... prints "=== FILE" and the module as text, or what is wrong with it, for each; texts
+ * --break FILE... reads every beginning of each file, and the file with every byte changed, and ends with an error
+ * where one of them is read without complaint though it is cut, or is refused without saying why. Both read from memory
+ * that ends where the bytes end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
