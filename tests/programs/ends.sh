@@ -94,6 +94,17 @@ for inodes in 64 1; do
   fi
 done
 
+# Processes that launch nothing and copy nothing, as a framework's helpers: one line for all of them, if another did more.
+run "$farfault" run --memory copy sh -c "$program idle; $program exit; $program idle"
+expect_status 0
+expect test "$(grep -c '^memory ' err)" -eq 1
+expect_err "(2 more processes of the program opened the GPU and launched nothing; --verbose shows them)"
+run "$farfault" run --memory copy --verbose sh -c "$program idle; $program exit; $program idle"
+expect test "$(grep -c '^memory ' err)" -eq 3
+run "$farfault" run --memory copy "$program" idle
+expect test "$(grep -c '^memory ' err)" -eq 1
+expect test "$(grep -c 'more process' err)" -eq 0
+
 # A program that uses both APIs: the driver is initialised when the runtime is.
 run "$farfault" run --memory none "$program" runtime
 expect_status 0

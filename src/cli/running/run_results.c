@@ -5,6 +5,7 @@
  *
  * A file that cannot be read, or is empty (a full disk), is skipped with a message: the others still count. */
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,15 +139,31 @@ void run_results_peek(const char *folder, run_results *results) {
   free(names.items);
 }
 
+/* Whether a process did nothing that has a time: a framework's helpers open the GPU and leave it alone. */
+static bool is_idle(const report_run *run) {
+  bool idle = run->complete && !run->note_count && !run->host.launches;
+  for (uint32_t i = 0; i < run->result_count; i++)
+    idle = idle && !run->results[i].error[0] && !run->results[i].counters.launches && !run->results[i].counters.time_ps;
+  return idle;
+}
+
 void run_results_print(const run_job *job, const run_results *results, FILE *to) {
   if (job->outputs->quiet) return;
   ff_text text = {0};
+  uint32_t idle = 0;
+  for (uint32_t i = 0; i < results->count; i++) idle += is_idle(&results->runs[i]);
+  bool all = job->outputs->verbose || idle == results->count;
   for (uint32_t i = 0; i < results->count; i++) {
-    if (i) ff_text_add(&text, "\n");
+    if (!all && is_idle(&results->runs[i])) continue;
+    if (text.length) ff_text_add(&text, "\n");
     report_table_write(&results->runs[i],
                        &(report_style){.verbose = job->outputs->verbose, .lines = job->outputs->lines}, &text);
     if (job->outputs->stats) report_stats_write(&results->runs[i], &text);
   }
+  if (!all && idle)
+    ff_text_add(&text,
+                "(%" PRIu32 " more process%s of the program opened the GPU and launched nothing; --verbose shows %s)\n",
+                idle, idle > 1 ? "es" : "", idle > 1 ? "them" : "it");
   if (!job->setup->machine_chosen)
     ff_text_add(&text, "(" SESSION_DEFAULT_MACHINE " is the default machine; --machine chooses another)\n");
   ff_text shown = {0};
