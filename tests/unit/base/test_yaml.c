@@ -152,6 +152,9 @@ static void directives_and_what_is_no_text_are_refused(void **state) {
 /* libfyaml 0.7.12 reads foreign memory when it closes some refused documents with such a key. */
 static void keys_behind_a_question_mark_are_refused(void **state) {
   static const refusal rows[] = {{"? a:\t:", "t:1:1: keys behind a '?'"},
+                                 {": ? m:\t?", "t:1:3: keys behind a '?'"},
+                                 {"l:\t: ? ::\t?", "t:1:6: keys behind a '?'"},
+                                 {"a: [b, ? c]", "t:1:8: keys behind a '?'"},
                                  {"? 'l2''I\n\t ':\t:", "t:1:1: keys"},
                                  {"a: 1\n  ? ::\t?", "t:2:3: keys"},
                                  {"- - ? ::\t?", "t:1:5: keys"},
