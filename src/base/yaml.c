@@ -30,8 +30,8 @@ static bool begins_line(const ff_yaml *y, size_t at) {
   return !at || y->text[at - 1] == '\n' || y->text[at - 1] == '\r' || (at == 3 && !memcmp(y->text, "\xef\xbb\xbf", 3));
 }
 
-/* A `?` that stands by itself at the beginning of a line, or behind what a node begins after: the next is a key that may
- * be a mapping. (In a comment, too: where quotes hide a '#' this would have to be a parser.) */
+/* A `?` that stands by itself at the beginning of a line, or behind what a node begins after: the next is a key that
+ * may be a mapping. (In a comment, too: where quotes hide a '#' this would have to be a parser.) */
 static bool begins_complex_key(const ff_yaml *y, size_t at) {
   if (y->text[at] != '?' || (at + 1 < y->size && !strchr(" \t\r\n", y->text[at + 1]))) return false;
   if (!begins_line(y, at) && !strchr(" \t", y->text[at - 1])) return false;
