@@ -279,7 +279,8 @@ int main(int argc, char **argv) {
   if (argc < 3) return 4;
   const char *way = argv[1];
   uint32_t count = argc > 3 ? (uint32_t)atoi(argv[3]) : 1000;
-  bytes image = read_file(argv[2]);
+  static bytes image; /* kept until the end, as the library's image is */
+  image = read_file(argv[2]);
   void *module;
   open_device();
   if (!strcmp(way, "broken")) return break_it(image);
