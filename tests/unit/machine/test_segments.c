@@ -309,6 +309,113 @@ static void test_random_programs(void **state) {
   }
 }
 
+/* ---- auto: what is absent is reached over the link ---- */
+
+#define KIB UINT64_C(1024)
+#define D (RIG_BASE + (UINT64_C(192) << 20))
+#define SEGMENT (128 * KIB)
+
+/* 256 KiB of memory are full with A and B, which a launch has used. Then one that declares `before` runs for 400 us,
+ * behind which are queued one that declares `others` and does nothing, and one that declares `declares` and reads the
+ * first 16 pages of C. */
+typedef struct ahead_case {
+  trace_use before, declares[2], others;
+  double fault_us; /* 8.192: in that time the link carries a segment */
+  bool comes;
+} ahead_case;
+
+static void comes_ahead(const ahead_case *c) {
+  rig r;
+  rig_open(&r, "auto");
+  r.gpu_memory = 2 * SEGMENT;
+  r.spec.fault_us = c->fault_us;
+  rig_start(&r);
+  static const uint64_t at[] = {A, B, C, D};
+  for (int i = 0; i < 4; i++) alloc(&r, at[i], SEGMENT, TRACE_MEMORY_DEVICE);
+  job lingers = {A, 0, false, 100000}, reads = {C, 16 * 4096, false, 0};
+  rig_kernel fills = declared(&lingers, "fills", (trace_use){A, SEGMENT}), second = fills, other = fills;
+  fills.use_count = 2, fills.uses[1] = (trace_use){B, SEGMENT};
+  rig_launch(&r, fills);
+  rig_sync(&r);
+  rig_launch(&r, declared(&lingers, "before", c->before));
+  second.name = "reads", second.context = &reads, second.use_count = c->declares[1].bytes ? 2 : 1;
+  memcpy(second.uses, c->declares, sizeof c->declares);
+  other.warp = NULL, other.use_count = c->others.bytes != 0, other.uses[0] = c->others;
+  rig_launch(&r, other);
+  rig_launch(&r, second);
+  rig_sync(&r);
+  sim_counters counters = rig_finish(&r)->counters;
+  assert_int_equal(counters.faults, 0);
+  assert_int_equal(counters.h2d_bytes, (c->comes ? 3 : 2) * SEGMENT);
+  assert_int_equal(counters.evicted_bytes, c->comes ? SEGMENT : 0);
+  assert_int_equal(counters.remote_bytes, c->comes ? 0 : 16 * 128);
+  rig_close(&r);
+}
+
+/* Memory is full: what a queued launch declares comes while another one runs if all of it fits and the link carries
+ * what is absent within a far-fault's service; only what no other launch declares goes for it. */
+static void test_ahead_where_memory_is_full(void **state) {
+  const trace_use a = {A, SEGMENT}, b = {B, SEGMENT}, c = {C, SEGMENT}, d = {D, SEGMENT}, none = {0};
+  static const double as_long = 8.192, shorter = 8.191;
+  comes_ahead(&(ahead_case){a, {c}, none, as_long, true});
+  comes_ahead(&(ahead_case){a, {c}, none, shorter, false});
+  comes_ahead(&(ahead_case){none, {c, b}, none, as_long, true}); /* as much as memory is; A goes */
+  comes_ahead(&(ahead_case){a, {c}, b, as_long, false});         /* the others need the rest */
+  comes_ahead(&(ahead_case){a, {c, d}, none, as_long, false});   /* twice as much is absent */
+}
+
+/* All that is declared is larger than memory by a page: it is reached where it is, although what is absent of it would
+ * come in time. */
+static void test_not_ahead_of_what_does_not_fit(void **state) {
+  for (int over = 0; over < 2; over++) {
+    rig r;
+    rig_open(&r, "auto");
+    r.gpu_memory = 2 * SEGMENT;
+    rig_start(&r);
+    alloc(&r, A, SEGMENT, TRACE_MEMORY_DEVICE);
+    alloc(&r, B, SEGMENT, TRACE_MEMORY_DEVICE);
+    alloc(&r, C, SEGMENT + (over ? 4096 : 0), TRACE_MEMORY_DEVICE);
+    job lingers = {A, 0, false, 100000}, reads = {C, 16 * 4096, false, 0};
+    rig_kernel fills = declared(&lingers, "fills", (trace_use){A, SEGMENT}),
+               second = declared(&reads, "reads", (trace_use){C, SEGMENT + 4096});
+    fills.use_count = 2, fills.uses[1] = (trace_use){B, SEGMENT};
+    second.use_count = 2, second.uses[1] = (trace_use){B, SEGMENT};
+    rig_launch(&r, fills);
+    rig_sync(&r);
+    rig_launch(&r, declared(&lingers, "before", (trace_use){0}));
+    rig_launch(&r, second);
+    rig_sync(&r);
+    sim_counters c = rig_finish(&r)->counters;
+    assert_int_equal(c.h2d_bytes, (over ? 2 : 3) * SEGMENT);
+    assert_int_equal(c.remote_bytes, over ? 16 * 128 : 0);
+    rig_close(&r);
+  }
+}
+
+/* Waits for 10 us, in which the link carries a segment, and not two. */
+static void late_reads(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  rig_issue(w, 2500);
+  work(w, b, i, context);
+}
+
+/* While memory has room the launch that runs comes first: what a queued one declares waits for its turn. */
+static void test_not_ahead_while_memory_has_room(void **state) {
+  rig r;
+  rig_open(&r, "auto");
+  rig_start(&r);
+  alloc(&r, A, SEGMENT, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, SEGMENT, TRACE_MEMORY_DEVICE);
+  job reads = {A, SEGMENT, false, 0}, too = {B, SEGMENT, false, 0};
+  rig_kernel first = declared(&reads, "one", (trace_use){A, SEGMENT});
+  first.warp = late_reads;
+  rig_launch(&r, first);
+  rig_launch(&r, declared(&too, "two", (trace_use){B, SEGMENT}));
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.h2d_bytes, 2 * SEGMENT);
+  assert_int_equal(c.remote_bytes, 0);
+  rig_close(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_resident_before_the_start),
@@ -320,6 +427,9 @@ int main(void) {
       cmocka_unit_test(test_waits_for_the_write_back),
       cmocka_unit_test(test_beyond_capacity),
       cmocka_unit_test(test_random_programs),
+      cmocka_unit_test(test_ahead_where_memory_is_full),
+      cmocka_unit_test(test_not_ahead_of_what_does_not_fit),
+      cmocka_unit_test(test_not_ahead_while_memory_has_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
