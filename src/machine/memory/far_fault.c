@@ -174,13 +174,13 @@ static bool departs(void *context, const fault_request *request, uint64_t bytes,
 }
 
 /* What is reached of a page that is to come goes over the link twice. While memory has room all that is absent is to
- * come, so only a link with next to nothing to do is used for that: what waits for it is over within its latency. Later
- * it pays if it takes less than half as long as to wait for the page. */
+ * come, so only a link with nothing to do is used for that; later it pays if it takes less than half as long as to wait
+ * for the page. */
 bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at) {
   if (f->manager->counters.threshold) return true; /* nothing decides: the page stays mapped */
   const link_direction *link = &f->link->wire->h2d;
   ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = f->pager->flights.items[unit->flight].lands;
-  if (f->pager->free >= FF_GROUP_BYTES && queue && queue >= f->t->link_latency) return false;
+  if (f->pager->free >= FF_GROUP_BYTES && queue) return false;
   return at + 2 * (queue + f->t->link_latency) < lands;
 }
 

@@ -392,27 +392,63 @@ static void test_not_ahead_of_what_does_not_fit(void **state) {
   }
 }
 
-/* Waits for 10 us, in which the link carries a segment, and not two. */
+/* Waits for 40 us, in which the link carries four segments. */
 static void late_reads(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
-  rig_issue(w, 2500);
+  rig_issue(w, 10000);
   work(w, b, i, context);
 }
 
-/* While memory has room the launch that runs comes first: what a queued one declares waits for its turn. */
+/* While there is room for what a queued launch declares, the one that runs comes first: a segment is free, of which its
+ * first half has just been put on the link. */
 static void test_not_ahead_while_memory_has_room(void **state) {
   rig r;
   rig_open(&r, "auto");
+  r.gpu_memory = 2 * SEGMENT;
   rig_start(&r);
-  alloc(&r, A, SEGMENT, TRACE_MEMORY_DEVICE);
+  alloc(&r, A, 2 * SEGMENT, TRACE_MEMORY_DEVICE);
   alloc(&r, B, SEGMENT, TRACE_MEMORY_DEVICE);
-  job reads = {A, SEGMENT, false, 0}, too = {B, SEGMENT, false, 0};
-  rig_kernel first = declared(&reads, "one", (trace_use){A, SEGMENT});
+  alloc(&r, C, SEGMENT / 2, TRACE_MEMORY_DEVICE);
+  job nothing = {B, 0, false, 1}, reads = {A, SEGMENT, false, 0}, too = {C, 8 * 4096, false, 0};
+  rig_kernel first = declared(&reads, "one", (trace_use){A, 2 * SEGMENT});
   first.warp = late_reads;
+  rig_launch(&r, declared(&nothing, "fills", (trace_use){B, SEGMENT}));
+  rig_sync(&r);
   rig_launch(&r, first);
-  rig_launch(&r, declared(&too, "two", (trace_use){B, SEGMENT}));
+  rig_launch(&r, declared(&too, "two", (trace_use){C, SEGMENT / 2}));
   sim_counters c = rig_finish(&r)->counters;
   assert_int_equal(c.h2d_bytes, 2 * SEGMENT);
-  assert_int_equal(c.remote_bytes, 0);
+  assert_int_equal(c.evicted_bytes, 0);
+  assert_int_equal(c.remote_bytes, 8 * 128); /* of C */
+  rig_close(&r);
+}
+
+/* Reads two groups, one of them over the link. */
+static void both(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  for (uint64_t line = i; line < 512; line += 2) {
+    rig_load_wait(w, B + line * 128);
+    rig_load_wait(w, C + line * 128);
+  }
+}
+
+/* For what is reached that goes which was used longest ago, declared or not. */
+static void test_what_is_reached_takes_the_coldest(void **state) {
+  rig r;
+  rig_open(&r, "auto");
+  r.gpu_memory = SEGMENT;
+  rig_start(&r);
+  alloc(&r, A, SEGMENT / 2, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, SEGMENT / 2, TRACE_MEMORY_DEVICE);
+  alloc(&r, C, SEGMENT / 2, TRACE_MEMORY_DEVICE);
+  job lingers = {A, 0, false, 100000};
+  rig_kernel fills = declared(&lingers, "fills", (trace_use){A, SEGMENT / 2}), reaches = fills;
+  fills.use_count = 2, fills.uses[1] = (trace_use){B, SEGMENT / 2};
+  rig_launch(&r, fills);
+  rig_sync(&r);
+  reaches.warps = 2, reaches.warp = both, reaches.use_count = 2, reaches.uses[1] = (trace_use){C, SEGMENT / 2};
+  rig_launch(&r, reaches);
+  const sim_result *result = rig_finish(&r);
+  assert_int_equal(result->allocations[0].counters.evicted_bytes, SEGMENT / 2);
+  assert_int_equal(result->counters.evicted_bytes, SEGMENT / 2);
   rig_close(&r);
 }
 
@@ -430,6 +466,7 @@ int main(void) {
       cmocka_unit_test(test_ahead_where_memory_is_full),
       cmocka_unit_test(test_not_ahead_of_what_does_not_fit),
       cmocka_unit_test(test_not_ahead_while_memory_has_room),
+      cmocka_unit_test(test_what_is_reached_takes_the_coldest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
