@@ -9,6 +9,9 @@
  * that is known before the launch begins. Launches are looked at in the order in which the host made them, and only if
  * nothing but launches lies before them: a copy or a set may change what is to come.
  *
+ * Where the GPU reaches over the link what is absent (manager.h: reaches), a launch begins without it, and only what is
+ * small is fetched ahead (comes_ahead); the prefetcher brings the rest.
+ *
  * One transfer is at most 2 MiB, by a copy engine (link_copy). The rule of host.c lets a program of one stream know a
  * launch only when the one before it is over; under segments the last SEGMENTS_AHEAD launches are kept back instead. */
 #include "machine/memory/declared_residency.h"
@@ -23,6 +26,8 @@
 #include "machine/memory/far_fault.h"
 #include "machine/observe/observer.h"
 #include "policy/pages.h"
+
+#define SMALL_BYTES (4 * FF_GROUP_BYTES)
 
 /* ---- what is declared ---- */
 
@@ -64,17 +69,16 @@ static uint64_t absent_bytes(const segments *g, const node *n, uint64_t most) {
 }
 
 /* Does what the launch declares come while others run? Where it can be reached over the link (reaches), only if all of
- * it fits, there is no room for what is absent - else the prefetcher brings that - and the link carries that within a
- * far-fault's service: no access would bring it sooner. */
+ * it fits, there is no room for what is absent - else the prefetcher brings that - and that is small: the launch would
+ * wait for the link's latency rather than for bytes. */
 static bool comes_ahead(const segments *g, const node *n) {
-  const ff_view *view = &g->pager->view;
   if (!g->manager->reaches) return true;
-  if (g->pager->free > view->service_bytes) return false;
+  if (g->pager->free >= SMALL_BYTES) return false;
   uint64_t declared = 0;
   for (size_t i = 0; i < n->uses.count; i++) declared += g->pager->allocations.items[n->uses.items[i]].bytes;
-  if (declared > view->capacity) return false;
-  uint64_t absent = absent_bytes(g, n, view->service_bytes);
-  return absent > g->pager->free && absent <= view->service_bytes;
+  if (declared > g->pager->view.capacity) return false;
+  uint64_t absent = absent_bytes(g, n, SMALL_BYTES);
+  return absent > g->pager->free && absent <= SMALL_BYTES;
 }
 
 void segments_declare(segments *g, node *n) {

@@ -255,6 +255,7 @@ static void test_across_the_border(void **state) {
   assert_int_equal(across_of(MINI_ALL, 16 + 15, 16 + 20, 1), 4);
   assert_int_equal(across_of(MINI_ALL, 15, 16, 0), 0); /* it ends at the border */
   assert_int_equal(across_of(MINI_ALL, 16, 19, 0), 0); /* or begins there */
+  assert_int_equal(across_of(MINI_ALL, 13, 16, 1), 0);
   assert_int_equal(across_of(MINI_ALL, 15, 31, 0), 15);
   assert_int_equal(across_of(MINI_ALL, 15, 32, 0), 0); /* the whole neighbour */
   assert_int_equal(across_of(MINI_ALL, 1, 17, 1), 15);

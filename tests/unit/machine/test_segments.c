@@ -313,14 +313,14 @@ static void test_random_programs(void **state) {
 
 #define KIB UINT64_C(1024)
 #define D (RIG_BASE + (UINT64_C(192) << 20))
-#define SEGMENT (128 * KIB)
+#define SEGMENT (256 * KIB) /* what is small at most */
 
-/* 256 KiB of memory are full with A and B, which a launch has used. Then one that declares `before` runs for 400 us,
+/* 512 KiB of memory are full with A and B, which a launch has used. Then one that declares `before` runs for 400 us,
  * behind which are queued one that declares `others` and does nothing, and one that declares `declares` and reads the
  * first 16 pages of C. */
 typedef struct ahead_case {
   trace_use before, declares[2], others;
-  double fault_us; /* 8.192: in that time the link carries a segment */
+  uint64_t bytes; /* of C */
   bool comes;
 } ahead_case;
 
@@ -328,10 +328,9 @@ static void comes_ahead(const ahead_case *c) {
   rig r;
   rig_open(&r, "auto");
   r.gpu_memory = 2 * SEGMENT;
-  r.spec.fault_us = c->fault_us;
   rig_start(&r);
   static const uint64_t at[] = {A, B, C, D};
-  for (int i = 0; i < 4; i++) alloc(&r, at[i], SEGMENT, TRACE_MEMORY_DEVICE);
+  for (int i = 0; i < 4; i++) alloc(&r, at[i], i == 2 ? c->bytes : SEGMENT, TRACE_MEMORY_DEVICE);
   job lingers = {A, 0, false, 100000}, reads = {C, 16 * 4096, false, 0};
   rig_kernel fills = declared(&lingers, "fills", (trace_use){A, SEGMENT}), second = fills, other = fills;
   fills.use_count = 2, fills.uses[1] = (trace_use){B, SEGMENT};
@@ -352,16 +351,16 @@ static void comes_ahead(const ahead_case *c) {
   rig_close(&r);
 }
 
-/* Memory is full: what a queued launch declares comes while another one runs if all of it fits and the link carries
- * what is absent within a far-fault's service; only what no other launch declares goes for it. */
+/* Memory is full: what a queued launch declares comes while another one runs if all of it fits and what
+ * is absent is small; only what no other launch declares goes for it. */
 static void test_ahead_where_memory_is_full(void **state) {
-  const trace_use a = {A, SEGMENT}, b = {B, SEGMENT}, c = {C, SEGMENT}, d = {D, SEGMENT}, none = {0};
-  static const double as_long = 8.192, shorter = 8.191;
-  comes_ahead(&(ahead_case){a, {c}, none, as_long, true});
-  comes_ahead(&(ahead_case){a, {c}, none, shorter, false});
-  comes_ahead(&(ahead_case){none, {c, b}, none, as_long, true}); /* as much as memory is; A goes */
-  comes_ahead(&(ahead_case){a, {c}, b, as_long, false});         /* the others need the rest */
-  comes_ahead(&(ahead_case){a, {c, d}, none, as_long, false});   /* twice as much is absent */
+  const trace_use a = {A, SEGMENT}, b = {B, SEGMENT}, c = {C, SEGMENT + 4096}, d = {D, SEGMENT}, none = {0};
+  const uint64_t small = SEGMENT, larger = SEGMENT + 4096;
+  comes_ahead(&(ahead_case){a, {c}, none, small, true});
+  comes_ahead(&(ahead_case){a, {c}, none, larger, false});
+  comes_ahead(&(ahead_case){none, {c, b}, none, small, true}); /* as much as memory is; A goes */
+  comes_ahead(&(ahead_case){a, {c}, b, small, false});         /* the others need the rest */
+  comes_ahead(&(ahead_case){a, {c, d}, none, small, false});   /* twice as much is absent */
 }
 
 /* All that is declared is larger than memory by a page: it is reached where it is, although what is absent of it would
@@ -372,9 +371,9 @@ static void test_not_ahead_of_what_does_not_fit(void **state) {
     rig_open(&r, "auto");
     r.gpu_memory = 2 * SEGMENT;
     rig_start(&r);
-    alloc(&r, A, SEGMENT, TRACE_MEMORY_DEVICE);
-    alloc(&r, B, SEGMENT, TRACE_MEMORY_DEVICE);
-    alloc(&r, C, SEGMENT + (over ? 4096 : 0), TRACE_MEMORY_DEVICE);
+    alloc(&r, A, SEGMENT - (over ? 4096 : 0), TRACE_MEMORY_DEVICE);
+    alloc(&r, B, SEGMENT + (over ? 4096 : 0), TRACE_MEMORY_DEVICE);
+    alloc(&r, C, SEGMENT, TRACE_MEMORY_DEVICE);
     job lingers = {A, 0, false, 100000}, reads = {C, 16 * 4096, false, 0};
     rig_kernel fills = declared(&lingers, "fills", (trace_use){A, SEGMENT}),
                second = declared(&reads, "reads", (trace_use){C, SEGMENT + 4096});
@@ -434,21 +433,21 @@ static void both(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
 static void test_what_is_reached_takes_the_coldest(void **state) {
   rig r;
   rig_open(&r, "auto");
-  r.gpu_memory = SEGMENT;
+  r.gpu_memory = 2 * FF_GROUP_BYTES;
   rig_start(&r);
-  alloc(&r, A, SEGMENT / 2, TRACE_MEMORY_DEVICE);
-  alloc(&r, B, SEGMENT / 2, TRACE_MEMORY_DEVICE);
-  alloc(&r, C, SEGMENT / 2, TRACE_MEMORY_DEVICE);
+  alloc(&r, A, FF_GROUP_BYTES, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, FF_GROUP_BYTES, TRACE_MEMORY_DEVICE);
+  alloc(&r, C, FF_GROUP_BYTES, TRACE_MEMORY_DEVICE);
   job lingers = {A, 0, false, 100000};
-  rig_kernel fills = declared(&lingers, "fills", (trace_use){A, SEGMENT / 2}), reaches = fills;
-  fills.use_count = 2, fills.uses[1] = (trace_use){B, SEGMENT / 2};
+  rig_kernel fills = declared(&lingers, "fills", (trace_use){A, FF_GROUP_BYTES}), reaches = fills;
+  fills.use_count = 2, fills.uses[1] = (trace_use){B, FF_GROUP_BYTES};
   rig_launch(&r, fills);
   rig_sync(&r);
-  reaches.warps = 2, reaches.warp = both, reaches.use_count = 2, reaches.uses[1] = (trace_use){C, SEGMENT / 2};
+  reaches.warps = 2, reaches.warp = both, reaches.use_count = 2, reaches.uses[1] = (trace_use){C, FF_GROUP_BYTES};
   rig_launch(&r, reaches);
   const sim_result *result = rig_finish(&r);
-  assert_int_equal(result->allocations[0].counters.evicted_bytes, SEGMENT / 2);
-  assert_int_equal(result->counters.evicted_bytes, SEGMENT / 2);
+  assert_int_equal(result->allocations[0].counters.evicted_bytes, FF_GROUP_BYTES);
+  assert_int_equal(result->counters.evicted_bytes, FF_GROUP_BYTES);
   rig_close(&r);
 }
 
