@@ -340,7 +340,9 @@ static bool waits_for_uses(pager *p) {
 bool pager_make_room(pager *p, const fault_request *request, uint64_t bytes) {
   if (p->free >= bytes) return true;
   if (!p->resident) return false;
-  if (p->used_allocations && !p->no_unused && !p->config.manager->reaches) { /* first what no launch has declared */
+  /* First what no launch has declared. Where nothing waits for what is absent (reaches), what was used longest ago is
+   * the better choice, but what comes for a launch takes nothing of another's. */
+  if (p->used_allocations && !p->no_unused && (p->spare_used || !p->config.manager->reaches)) {
     make_room_of(p, request, bytes, false);
     p->no_unused = p->free < bytes;
   }

@@ -9,6 +9,9 @@
  * that is known before the launch begins. Launches are looked at in the order in which the host made them, and only if
  * nothing but launches lies before them: a copy or a set may change what is to come.
  *
+ * Where the GPU reaches over the link what is absent (manager.h: reaches), a launch begins without it, and only what is
+ * small is fetched ahead (comes_ahead); the prefetcher brings the rest.
+ *
  * One transfer is at most 2 MiB, by a copy engine (link_copy). The rule of host.c lets a program of one stream know a
  * launch only when the one before it is over; under segments the last SEGMENTS_AHEAD launches are kept back instead. */
 #include "machine/memory/declared_residency.h"
@@ -22,6 +25,9 @@
 #include "machine/host/tier_store.h"
 #include "machine/memory/far_fault.h"
 #include "machine/observe/observer.h"
+#include "policy/pages.h"
+
+#define SMALL_BYTES (4 * FF_GROUP_BYTES)
 
 /* ---- what is declared ---- */
 
@@ -49,10 +55,36 @@ static void declare_use(segments *g, node *n, trace_use use) {
   }
 }
 
+/* What is absent of all that the launch declares, counted up to more than `most` bytes. */
+static uint64_t absent_bytes(const segments *g, const node *n, uint64_t most) {
+  const ff_view *view = &g->pager->view;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < n->uses.count; i++) {
+    const pager_allocation *a = &g->pager->allocations.items[n->uses.items[i]];
+    for (uint64_t at = a->address; bytes <= most && (at = pages_next_absent(view, at)) < a->address + a->bytes;
+         at = (at & ~(FF_PAGE_BYTES - 1)) + FF_PAGE_BYTES)
+      bytes += FF_PAGE_BYTES;
+  }
+  return bytes;
+}
+
+/* Does what the launch declares come while others run? Where it can be reached over the link (reaches), only if all of
+ * it fits, there is no room for what is absent - else the prefetcher brings that - and that is small: the launch would
+ * wait for the link's latency rather than for bytes. */
+static bool comes_ahead(const segments *g, const node *n) {
+  if (!g->manager->reaches) return true;
+  if (g->pager->free >= SMALL_BYTES) return false;
+  uint64_t declared = 0;
+  for (size_t i = 0; i < n->uses.count; i++) declared += g->pager->allocations.items[n->uses.items[i]].bytes;
+  if (declared > g->pager->view.capacity) return false;
+  uint64_t absent = absent_bytes(g, n, SMALL_BYTES);
+  return absent > g->pager->free && absent <= SMALL_BYTES;
+}
+
 void segments_declare(segments *g, node *n) {
   if (!g->manager->segments || !is_launch(n)) return;
   for (uint32_t i = 0; i < n->op.launch->use_count; i++) declare_use(g, n, n->op.launch->uses[i]);
-  FF_PUSH(&g->ahead, n->index);
+  if (comes_ahead(g, n)) FF_PUSH(&g->ahead, n->index);
   if (g->agenda->now < g->host->clock) g->agenda->now = g->host->clock; /* all events up to then are over */
   segments_idle(g);
 }
@@ -123,7 +155,7 @@ static bool link_idle(const segments *g) {
 }
 
 void segments_idle(segments *g) {
-  if (!g->manager->segments || g->manager->reaches || !g->kernels->running || g->faults->idle_pending) return;
+  if (!g->manager->segments || !g->kernels->running || g->faults->idle_pending) return;
   for (size_t i = 0; i < g->ahead.count && link_idle(g); i++) {
     node *n = g->streams->nodes.items[g->ahead.items[i]];
     while (n->only_kernels && link_idle(g) && next_piece(g, n)) continue;

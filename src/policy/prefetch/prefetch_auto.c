@@ -6,9 +6,10 @@
  *                              served; else a group of it. If all that it declares fits, of the allocation of which the
  *                              smallest part has been looked at (kernels go through their arrays side by side); else of
  *                              the smallest one. Then what is absent of others; while there is room
- *     reached over the link    memory has room: the group comes. It is full: the group comes when it has cost what it is worth (worth()) since its
- *                              count began, and if a group can go that was not used since then; else its count begins
- *                              again
+ *     reached over the link    memory has room: the group comes, and what was written in a row across its border if part of it was never
+ *                              written. It is full: the group comes when it has cost what it is worth (worth()) since
+ *                              its count began, and if a group can go that was not used since then; else its count
+ *                              begins again
  *     the host takes it back   (a touch of managed memory) the group comes again only when it has cost the way there and back; and of that allocation
  *                              nothing comes that no launch declares
  *     a far-fault              under a manager with which the GPU reaches nothing over the link: its group
@@ -183,6 +184,40 @@ static bool swap(auto_state *s, const ff_view *view, uint64_t since) {
   return true;
 }
 
+static bool is_taken(const auto_state *s, uint64_t group) {
+  const auto_group *g = auto_group_find(s, group);
+  return g && g->taken;
+}
+
+/* The page must cross the link to come, and the host has not taken it back. */
+static bool must_cross(const auto_state *s, const ff_view *view, uint64_t page) {
+  ff_block block;
+  view->block(view, page, &block);
+  ff_pages absent = pages_absent(&block);
+  return pages_has(&absent, pages_index(page)) && !view->blank_bytes(view, page, FF_PAGE_BYTES) &&
+         !is_taken(s, group_of(page));
+}
+
+/* The bytes from `page` on, or, with `step` -1, down from the end of `page`, of pages that must cross the link; up to a
+ * group's. 0 if that is a group's, or more: nothing says where it ends. */
+static uint64_t run_of(const auto_state *s, const ff_view *view, uint64_t page, int step) {
+  uint64_t bytes = 0;
+  while (bytes < FF_GROUP_BYTES && must_cross(s, view, step < 0 ? page - bytes : page + bytes)) bytes += FF_PAGE_BYTES;
+  return bytes < FF_GROUP_BYTES ? bytes : 0;
+}
+
+/* Of a group of which part was never written: what was written in a row across its border was probably written, and is
+ * read, together. The rest of that, in the next group and in the one before, comes by the same service, if there is
+ * room for all. */
+static void propose_across(const auto_state *s, ff_view *view, uint64_t group) {
+  uint64_t next = group + FF_GROUP_BYTES, behind = 0, before = 0;
+  if (must_cross(s, view, next - FF_PAGE_BYTES)) behind = run_of(s, view, next, 1);
+  if (must_cross(s, view, group)) before = run_of(s, view, group - FF_PAGE_BYTES, -1);
+  if (absent_of(view, group) + behind + before > view->free_bytes(view)) return;
+  if (behind) view->propose(view, next, behind);
+  if (before) view->propose(view, group - before, before);
+}
+
 static void reached(void *state, ff_view *view, uint64_t group, uint64_t bytes) {
   auto_state *s = state;
   auto_group *g = auto_group_make(s, group);
@@ -198,6 +233,7 @@ static void reached(void *state, ff_view *view, uint64_t group, uint64_t bytes) 
     if (!room && !swap(s, view, since)) return;
   }
   view->propose(view, group, FF_GROUP_BYTES);
+  if (room && view->blank_bytes(view, group, FF_GROUP_BYTES)) propose_across(s, view, group);
 }
 
 static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) {
@@ -212,11 +248,6 @@ static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t c
 }
 
 /* ---- the idle link ---- */
-
-static bool is_taken(const auto_state *s, uint64_t group) {
-  const auto_group *g = auto_group_find(s, group);
-  return g && g->taken;
-}
 
 /* The next absent part of a group of it that the host has not taken back, of so many at most that are looked at; false:
  * there is none. */

@@ -225,6 +225,33 @@ static void test_neighbours_in_one_window(void **state) {
   rig_close(&r);
 }
 
+/* While a group is on its way with a far-fault's service, what is absent of it is reached over the link: while memory
+ * has room if nothing else waits for the link, later if that takes less than half of the time to the landing. */
+static bool reaches(uint64_t free_bytes, ps queued, ps lands) {
+  static const ps now = 7 * US;
+  const manager who = {.reaches = true};
+  timing t = {.link_latency = US};
+  host_link wire = {.h2d = {.bus = {.free = now + queued}}};
+  link_port link = {.wire = &wire};
+  pager_flight flights[2] = {{0}, {.lands = now + lands}};
+  pager p = {.free = free_bytes, .flights = {.items = flights, .count = 2}};
+  pager_unit unit = {.state = PAGER_IN_FLIGHT, .flight = 1, .departs = true};
+  return fault_reaches(&(far_faults){.manager = &who, .t = &t, .link = &link, .pager = &p}, &unit, now);
+}
+
+static void test_reached_rather_than_waited_for(void **state) {
+  const uint64_t room = 64 << 10;
+  assert_true(reaches(room, 0, 25 * US));
+  assert_false(reaches(room, 1, 25 * US));
+  assert_true(reaches(room - 1, 1, 25 * US)); /* no room for a group */
+  for (int full = 0; full < 2; full++) {
+    assert_false(reaches(full ? 0 : room, 0, 2 * US));
+    assert_true(reaches(full ? 0 : room, 0, 2 * US + 1));
+  }
+  assert_false(reaches(0, 9 * US, 20 * US));
+  assert_true(reaches(0, 9 * US, 20 * US + 1));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_service_time),
@@ -238,6 +265,7 @@ int main(void) {
       cmocka_unit_test(test_blocking_faults_are_serial),
       cmocka_unit_test(test_large_units),
       cmocka_unit_test(test_neighbours_in_one_window),
+      cmocka_unit_test(test_reached_rather_than_waited_for),
   };
   return cmocka_run_group_tests_name("far-faults", tests, NULL, NULL);
 }

@@ -221,6 +221,68 @@ static void test_blank_is_cheap(void **state) {
   mini_close(&r.m);
 }
 
+/* Four groups, of which the pages in [first, end) were written, and no other. The GPU reaches the group for the first
+ * time. */
+static void open_written(mini *m, uint64_t capacity_pages, uint64_t first, uint64_t end) {
+  open_auto(m, 1, capacity_pages);
+  mini_allocate(m, MINI_BASE, 4 * FF_GROUP_BYTES);
+  for (uint64_t page = 0; page < 4 * GROUP_PAGES; page++) m->pages[page].blank = page < first || page >= end;
+}
+
+/* Pages that come with the group. */
+static uint64_t across(mini *m, uint64_t group) {
+  uint64_t before = m->valid;
+  m->proposals.count = 0;
+  m->prefetch.policy->reached(m->prefetch.state, &m->view, MINI_BASE + group * FF_GROUP_BYTES, KB);
+  mini_bring(m, false);
+  return m->valid - before - GROUP_PAGES;
+}
+
+static uint64_t across_of(uint64_t capacity_pages, uint64_t first, uint64_t end, uint64_t group) {
+  mini m;
+  open_written(&m, capacity_pages, first, end);
+  uint64_t pages = across(&m, group);
+  for (uint64_t page = first; page < end && pages; page++) assert_true(m.pages[page].valid);
+  mini_close(&m);
+  return pages;
+}
+
+/* Of a group of which part was never written what was written in a row across its border comes with it, the rest of the
+ * neighbour does not; if that is all of the neighbour, or there is no room for it, nothing of that. */
+static void test_across_the_border(void **state) {
+  assert_int_equal(across_of(MINI_ALL, 14, 19, 0), 3);
+  assert_int_equal(across_of(MINI_ALL, 14, 19, 1), 2);
+  assert_int_equal(across_of(MINI_ALL, 16 + 15, 16 + 20, 1), 4);
+  assert_int_equal(across_of(MINI_ALL, 15, 16, 0), 0); /* it ends at the border */
+  assert_int_equal(across_of(MINI_ALL, 16, 19, 0), 0); /* or begins there */
+  assert_int_equal(across_of(MINI_ALL, 13, 16, 1), 0);
+  assert_int_equal(across_of(MINI_ALL, 15, 31, 0), 15);
+  assert_int_equal(across_of(MINI_ALL, 15, 32, 0), 0); /* the whole neighbour */
+  assert_int_equal(across_of(MINI_ALL, 1, 17, 1), 15);
+  assert_int_equal(across_of(MINI_ALL, 0, 17, 1), 0);
+  assert_int_equal(across_of(MINI_ALL, 16, 33, 1), 0); /* nothing of the group is blank */
+  assert_int_equal(across_of(GROUP_PAGES + 3, 14, 19, 0), 3);
+  assert_int_equal(across_of(GROUP_PAGES + 2, 14, 19, 0), 0);
+}
+
+/* Written on both sides; and of the second the host has taken a page back, which must earn its place. */
+static void test_across_both_borders(void **state) {
+  for (int taken = 0; taken < 2; taken++) {
+    mini m;
+    open_written(&m, MINI_ALL, 14, 34);
+    m.pages[20].blank = true; /* of group 1, which is reached */
+    if (taken) {
+      mini_arrive(&m, 47);
+      m.view.by_host = true;
+      mini_leave(&m, 47);
+      m.view.by_host = false;
+    }
+    assert_int_equal(across(&m, 1), taken ? 2 : 4);
+    assert_true(m.pages[14].valid && m.pages[33].valid == !taken && !m.pages[34].valid && !m.pages[13].valid);
+    mini_close(&m);
+  }
+}
+
 /* ---- what a decision costs ---- */
 
 static uint64_t looks;
@@ -447,6 +509,8 @@ int main(void) {
                                      cmocka_unit_test(test_frontier),
                                      cmocka_unit_test(test_price),
                                      cmocka_unit_test(test_blank_is_cheap),
+                                     cmocka_unit_test(test_across_the_border),
+                                     cmocka_unit_test(test_across_both_borders),
                                      cmocka_unit_test(test_cost_of_a_decision),
                                      cmocka_unit_test(test_odd_allocations),
                                      cmocka_unit_test(test_cleaning),

@@ -309,6 +309,148 @@ static void test_random_programs(void **state) {
   }
 }
 
+/* ---- auto: what is absent is reached over the link ---- */
+
+#define KIB UINT64_C(1024)
+#define D (RIG_BASE + (UINT64_C(192) << 20))
+#define SEGMENT (256 * KIB) /* what is small at most */
+
+/* 512 KiB of memory are full with A and B, which a launch has used. Then one that declares `before` runs for 400 us,
+ * behind which are queued one that declares `others` and does nothing, and one that declares `declares` and reads the
+ * first 16 pages of C. */
+typedef struct ahead_case {
+  trace_use before, declares[2], others;
+  uint64_t bytes; /* of C */
+  bool comes;
+} ahead_case;
+
+static void comes_ahead(const ahead_case *c) {
+  rig r;
+  rig_open(&r, "auto");
+  r.gpu_memory = 2 * SEGMENT;
+  rig_start(&r);
+  static const uint64_t at[] = {A, B, C, D};
+  for (int i = 0; i < 4; i++) alloc(&r, at[i], i == 2 ? c->bytes : SEGMENT, TRACE_MEMORY_DEVICE);
+  job lingers = {A, 0, false, 100000}, reads = {C, 16 * 4096, false, 0};
+  rig_kernel fills = declared(&lingers, "fills", (trace_use){A, SEGMENT}), second = fills, other = fills;
+  fills.use_count = 2, fills.uses[1] = (trace_use){B, SEGMENT};
+  rig_launch(&r, fills);
+  rig_sync(&r);
+  rig_launch(&r, declared(&lingers, "before", c->before));
+  second.name = "reads", second.context = &reads, second.use_count = c->declares[1].bytes ? 2 : 1;
+  memcpy(second.uses, c->declares, sizeof c->declares);
+  other.warp = NULL, other.use_count = c->others.bytes != 0, other.uses[0] = c->others;
+  rig_launch(&r, other);
+  rig_launch(&r, second);
+  rig_sync(&r);
+  sim_counters counters = rig_finish(&r)->counters;
+  assert_int_equal(counters.faults, 0);
+  assert_int_equal(counters.h2d_bytes, (c->comes ? 3 : 2) * SEGMENT);
+  assert_int_equal(counters.evicted_bytes, c->comes ? SEGMENT : 0);
+  assert_int_equal(counters.remote_bytes, c->comes ? 0 : 16 * 128);
+  rig_close(&r);
+}
+
+/* Memory is full: what a queued launch declares comes while another one runs if all of it fits and what
+ * is absent is small; only what no other launch declares goes for it. */
+static void test_ahead_where_memory_is_full(void **state) {
+  const trace_use a = {A, SEGMENT}, b = {B, SEGMENT}, c = {C, SEGMENT + 4096}, d = {D, SEGMENT}, none = {0};
+  const uint64_t small = SEGMENT, larger = SEGMENT + 4096;
+  comes_ahead(&(ahead_case){a, {c}, none, small, true});
+  comes_ahead(&(ahead_case){a, {c}, none, larger, false});
+  comes_ahead(&(ahead_case){none, {c, b}, none, small, true}); /* as much as memory is; A goes */
+  comes_ahead(&(ahead_case){a, {c}, b, small, false});         /* the others need the rest */
+  comes_ahead(&(ahead_case){a, {c, d}, none, small, false});   /* twice as much is absent */
+}
+
+/* All that is declared is larger than memory by a page: it is reached where it is, although what is absent of it would
+ * come in time. */
+static void test_not_ahead_of_what_does_not_fit(void **state) {
+  for (int over = 0; over < 2; over++) {
+    rig r;
+    rig_open(&r, "auto");
+    r.gpu_memory = 2 * SEGMENT;
+    rig_start(&r);
+    alloc(&r, A, SEGMENT - (over ? 4096 : 0), TRACE_MEMORY_DEVICE);
+    alloc(&r, B, SEGMENT + (over ? 4096 : 0), TRACE_MEMORY_DEVICE);
+    alloc(&r, C, SEGMENT, TRACE_MEMORY_DEVICE);
+    job lingers = {A, 0, false, 100000}, reads = {C, 16 * 4096, false, 0};
+    rig_kernel fills = declared(&lingers, "fills", (trace_use){A, SEGMENT}),
+               second = declared(&reads, "reads", (trace_use){C, SEGMENT + 4096});
+    fills.use_count = 2, fills.uses[1] = (trace_use){B, SEGMENT};
+    second.use_count = 2, second.uses[1] = (trace_use){B, SEGMENT};
+    rig_launch(&r, fills);
+    rig_sync(&r);
+    rig_launch(&r, declared(&lingers, "before", (trace_use){0}));
+    rig_launch(&r, second);
+    rig_sync(&r);
+    sim_counters c = rig_finish(&r)->counters;
+    assert_int_equal(c.h2d_bytes, (over ? 2 : 3) * SEGMENT);
+    assert_int_equal(c.remote_bytes, over ? 16 * 128 : 0);
+    rig_close(&r);
+  }
+}
+
+/* Waits for 40 us, in which the link carries four segments. */
+static void late_reads(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  rig_issue(w, 10000);
+  work(w, b, i, context);
+}
+
+/* While there is room for what a queued launch declares, the one that runs comes first: a segment is free, of which its
+ * first half has just been put on the link. */
+static void test_not_ahead_while_memory_has_room(void **state) {
+  rig r;
+  rig_open(&r, "auto");
+  r.gpu_memory = 2 * SEGMENT;
+  rig_start(&r);
+  alloc(&r, A, 2 * SEGMENT, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, SEGMENT, TRACE_MEMORY_DEVICE);
+  alloc(&r, C, SEGMENT / 2, TRACE_MEMORY_DEVICE);
+  job nothing = {B, 0, false, 1}, reads = {A, SEGMENT, false, 0}, too = {C, 8 * 4096, false, 0};
+  rig_kernel first = declared(&reads, "one", (trace_use){A, 2 * SEGMENT});
+  first.warp = late_reads;
+  rig_launch(&r, declared(&nothing, "fills", (trace_use){B, SEGMENT}));
+  rig_sync(&r);
+  rig_launch(&r, first);
+  rig_launch(&r, declared(&too, "two", (trace_use){C, SEGMENT / 2}));
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.h2d_bytes, 2 * SEGMENT);
+  assert_int_equal(c.evicted_bytes, 0);
+  assert_int_equal(c.remote_bytes, 8 * 128); /* of C */
+  rig_close(&r);
+}
+
+/* Reads two groups, one of them over the link. */
+static void both(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  for (uint64_t line = i; line < 512; line += 2) {
+    rig_load_wait(w, B + line * 128);
+    rig_load_wait(w, C + line * 128);
+  }
+}
+
+/* For what is reached that goes which was used longest ago, declared or not. */
+static void test_what_is_reached_takes_the_coldest(void **state) {
+  rig r;
+  rig_open(&r, "auto");
+  r.gpu_memory = 2 * FF_GROUP_BYTES;
+  rig_start(&r);
+  alloc(&r, A, FF_GROUP_BYTES, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, FF_GROUP_BYTES, TRACE_MEMORY_DEVICE);
+  alloc(&r, C, FF_GROUP_BYTES, TRACE_MEMORY_DEVICE);
+  job lingers = {A, 0, false, 100000};
+  rig_kernel fills = declared(&lingers, "fills", (trace_use){A, FF_GROUP_BYTES}), reaches = fills;
+  fills.use_count = 2, fills.uses[1] = (trace_use){B, FF_GROUP_BYTES};
+  rig_launch(&r, fills);
+  rig_sync(&r);
+  reaches.warps = 2, reaches.warp = both, reaches.use_count = 2, reaches.uses[1] = (trace_use){C, FF_GROUP_BYTES};
+  rig_launch(&r, reaches);
+  const sim_result *result = rig_finish(&r);
+  assert_int_equal(result->allocations[0].counters.evicted_bytes, FF_GROUP_BYTES);
+  assert_int_equal(result->counters.evicted_bytes, FF_GROUP_BYTES);
+  rig_close(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_resident_before_the_start),
@@ -320,6 +462,10 @@ int main(void) {
       cmocka_unit_test(test_waits_for_the_write_back),
       cmocka_unit_test(test_beyond_capacity),
       cmocka_unit_test(test_random_programs),
+      cmocka_unit_test(test_ahead_where_memory_is_full),
+      cmocka_unit_test(test_not_ahead_of_what_does_not_fit),
+      cmocka_unit_test(test_not_ahead_while_memory_has_room),
+      cmocka_unit_test(test_what_is_reached_takes_the_coldest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
