@@ -182,9 +182,10 @@ static uint32_t vector_of(const access *a, bool all_inside) {
          a->layout.of[a->first[fast] + lower_log2(n)] == lower_log2(n))
     n *= 2;
   uint64_t aligned = a->tensor->base_divisor;
-  for (uint32_t d = 0; d < a->tensor_type->rank; d++)
-    if (a->tensor_type->strides[d] != 1 && a->tensor->stride_divisor[d] * a->bytes < aligned)
-      aligned = a->tensor->stride_divisor[d] * a->bytes;
+  for (uint32_t d = 0; d < a->tensor_type->rank; d++) { /* another dimension may have the stride 1, too */
+    if (d == a->in_tensor[fast] || a->tensor_type->shape[d] == 1) continue;
+    if (a->tensor->stride_divisor[d] * a->bytes < aligned) aligned = a->tensor->stride_divisor[d] * a->bytes;
+  }
   uint64_t step = memory_power_of(step_of(a, fast)) * a->bytes;
   if (step < aligned) aligned = step;
   bool inside = all_inside || a->known_inside[fast];
