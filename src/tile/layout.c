@@ -97,11 +97,11 @@ bool layout_owner(lower *l, const tile_layout *layout, uint32_t *predicate) {
 }
 
 static lowered *new_lowered(lower *l, register_class class, const tile_layout *layout) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->class = class;
   value->layout = *layout;
   value->divisor = 1;
-  value->registers = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout->registers);
+  value->registers = lower_alloc(l, sizeof(uint32_t) << layout->registers);
   return value;
 }
 
@@ -374,10 +374,10 @@ lowered *layout_gather(lower *l, const lowered *value, tile_scalar scalar, uint3
   uint8_t composed[LAYOUT_BITS_MAX]; /* first these columns, then those of the broadcast that was put off */
   for (uint32_t b = 0; b < to->bits; b++)
     composed[b] = columns[b] == LAYOUT_FREE ? LAYOUT_FREE : value->lazy_columns[columns[b]];
-  uint32_t inner = value->lazy_offset;
+  uint32_t inner = 0;
   for (uint32_t s = 0; s < source_bits; s++)
     if (offset >> s & 1 && value->lazy_columns[s] != LAYOUT_FREE) inner |= 1u << value->lazy_columns[s];
-  return layout_gather(l, value->lazy, scalar, value->lazy_bits, composed, inner, to);
+  return gather(l, value->lazy, scalar, value->lazy_bits, composed, inner, to, false);
 }
 
 lowered *layout_convert(lower *l, const lowered *value, tile_scalar scalar, const tile_layout *to) {

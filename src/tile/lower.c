@@ -13,7 +13,10 @@
 #include "tile/lower.h"
 #include "tile/tile.h"
 
+/* For a module. It may be hostile: a few bytes can ask for a tile of a million elements. */
 #define TEXT_BYTES_MAX (UINT64_C(256) << 20)
+#define ARENA_BYTES_MAX (UINT64_C(1) << 30) /* for a kernel */
+#define FILES_MAX 1000u                     /* that lines are told of */
 
 /* Where break and continue of a loop, or the yields of an `if`, go. */
 typedef struct target {
@@ -27,6 +30,8 @@ typedef struct target {
 
 /* ---- text ---- */
 
+static bool too_much_text(const ff_text *a, const ff_text *b) { return a->length + b->length > TEXT_BYTES_MAX; }
+
 void lower_emit(lower *l, const char *format, ...) {
   if (l->status) return;
   char line[512]; /* registers and numbers; names of any length are added by other means */
@@ -36,7 +41,14 @@ void lower_emit(lower *l, const char *format, ...) {
   va_end(args);
   FF_ASSERT(n >= 0 && (size_t)n < sizeof line);
   ff_text_add(l->text, "  %s\n", line);
-  if (l->text->length > TEXT_BYTES_MAX) lower_fail(l, NULL, FF_LIMIT, "its translation has more than 256 MiB");
+  if (too_much_text(l->text, l->data))
+    lower_fail(l, NULL, FF_LIMIT, "the module's translation has more than 256 MiB");
+}
+
+void *lower_alloc(lower *l, size_t bytes) {
+  l->allocated += bytes;
+  if (l->allocated > ARENA_BYTES_MAX) lower_fail(l, NULL, FF_LIMIT, "its translation takes more than 1 GiB");
+  return ff_arena_alloc(l->arena, bytes);
 }
 
 void lower_fail(lower *l, const tile_op *op, ff_status status, const char *format, ...) {
@@ -88,23 +100,23 @@ lowered *lower_value(lower *l, const tile_value *value) {
   if (!value->lowered) { /* only after an error, or for a token */
     if (!l->status && value->type->kind != TILE_KIND_TOKEN)
       lower_fail(l, value->op, FF_INTERNAL, "result %u was not lowered", value->index);
-    lowered *empty = ff_arena_alloc(l->arena, sizeof *empty);
+    lowered *empty = lower_alloc(l, sizeof *empty);
     empty->splat = true;
     empty->divisor = 1;
-    empty->registers = ff_arena_alloc(l->arena, sizeof(uint32_t));
+    empty->registers = lower_alloc(l, sizeof(uint32_t));
     return empty;
   }
   return value->lowered;
 }
 
 static lowered *new_value(lower *l, const tile_type *type, const tile_layout *layout) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->class = lower_class(type->scalar);
   value->divisor = 1;
   value->splat = layout == NULL;
   if (layout) value->layout = *layout;
   uint32_t count = layout ? 1u << layout->registers : 1;
-  value->registers = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
+  value->registers = lower_alloc(l, count * sizeof(uint32_t));
   for (uint32_t r = 0; r < count; r++) value->registers[r] = lower_register(l, value->class);
   return value;
 }
@@ -117,7 +129,7 @@ lowered *lower_result(lower *l, tile_value *result, const tile_layout *layout) {
 }
 
 lowered *lower_alias(lower *l, tile_value *result, const lowered *as) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   *value = *as;
   result->lowered = value;
   return value;
@@ -186,20 +198,44 @@ static lowered *carried_value(lower *l, const tile_op *op, const tile_type *type
   return new_value(l, type, layout->bits ? layout : NULL);
 }
 
-/* Whether a and b share a register, apart from the same place in the same value. */
-static bool shares_register(const lowered *a, const lowered *b, bool same) {
-  uint32_t na = a->splat ? 1 : 1u << a->layout.registers, nb = b->splat ? 1 : 1u << b->layout.registers;
-  for (uint32_t i = 0; i < na; i++)
-    for (uint32_t j = 0; j < nb; j++)
-      if (a->registers[i] == b->registers[j] && !(same && i == j)) return true;
-  return false;
+static uint32_t register_count(const lowered *value) { return value->splat ? 1 : 1u << value->layout.registers; }
+
+/* A mark for each register of a class that there is now. */
+static lower_mark *marks_of(lower *l, register_class class) {
+  if (l->mark_count[class] <= l->registers[class]) {
+    l->mark_count[class] = 2 * (l->registers[class] + 1);
+    l->marks[class] = lower_alloc(l, l->mark_count[class] * sizeof(lower_mark));
+  }
+  return l->marks[class];
+}
+
+/* Whether a register of `carried` is one of `fresh`, but for the same place of both. Marks each register of the one and
+ * looks at each of the other: kernels may carry many tiles. */
+static bool any_shared(lower *l, lowered *const *carried, lowered *const *fresh, uint32_t count) {
+  bool shared = false;
+  uint32_t turn = ++l->mark_turn;
+  for (uint32_t looks = 0; looks < 2; looks++) {
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      if (!carried[i]) continue;
+      lower_mark *marks = marks_of(l, carried[i]->class);
+      for (uint32_t r = 0; r < register_count(carried[i]); r++, place++) {
+        if (!looks) marks[carried[i]->registers[r]] = (lower_mark){.turn = turn, .place = place};
+        else {
+          const lower_mark *mark = &marks[fresh[i]->registers[r]];
+          shared = shared || (mark->turn == turn && mark->place != place);
+        }
+      }
+    }
+  }
+  return shared;
 }
 
 /* Sets the carried values to those of the operands; of all, before any is set, the new one is in registers of its own
  * if it could be another carried value. */
 static void set_carried(lower *l, const tile_op *op, lowered *const *carried, tile_value *const *values,
                         uint32_t count) {
-  lowered **fresh = ff_arena_alloc(l->arena, (count ? count : 1) * sizeof(lowered *));
+  lowered **fresh = lower_alloc(l, (count ? count : 1) * sizeof(lowered *));
   for (uint32_t i = 0; i < count; i++) {
     if (!carried[i]) continue;
     if (values[i]->type->kind != TILE_KIND_TILE || lower_class(values[i]->type->scalar) != carried[i]->class) {
@@ -208,9 +244,9 @@ static void set_carried(lower *l, const tile_op *op, lowered *const *carried, ti
     }
     const lowered *value = lower_value(l, values[i]);
     if (carried[i]->splat) {
-      fresh[i] = ff_arena_alloc(l->arena, sizeof *fresh[i]);
+      fresh[i] = lower_alloc(l, sizeof *fresh[i]);
       *fresh[i] = *value;
-      fresh[i]->registers = ff_arena_alloc(l->arena, sizeof(uint32_t));
+      fresh[i]->registers = lower_alloc(l, sizeof(uint32_t));
       fresh[i]->registers[0] = lower_scalar(l, values[i]);
     } else {
       if (!value->splat && !value->lazy && value->layout.bits != carried[i]->layout.bits) {
@@ -221,20 +257,16 @@ static void set_carried(lower *l, const tile_op *op, lowered *const *carried, ti
     }
   }
   if (l->status) return;
-  /* Whether a register that is set is read later in this same list. */
-  bool alone = true;
-  for (uint32_t i = 0; i < count && alone; i++)
-    for (uint32_t j = 0; carried[i] && j < count && alone; j++)
-      alone = !carried[j] || carried[i]->class != carried[j]->class || !shares_register(carried[i], fresh[j], i == j);
+  bool alone = !any_shared(l, carried, fresh, count); /* no register that is set is read later in this same list */
   for (uint32_t pass = alone; pass < 2; pass++)
     for (uint32_t i = 0; i < count; i++) {
       if (!carried[i]) continue;
-      uint32_t n = carried[i]->splat ? 1 : 1u << carried[i]->layout.registers;
+      uint32_t n = register_count(carried[i]);
       char letter = lower_letter(carried[i]->class);
       if (pass == 0) { /* copies first */
-        lowered *copy = ff_arena_alloc(l->arena, sizeof *copy);
+        lowered *copy = lower_alloc(l, sizeof *copy);
         *copy = *fresh[i];
-        copy->registers = ff_arena_alloc(l->arena, n * sizeof(uint32_t));
+        copy->registers = lower_alloc(l, n * sizeof(uint32_t));
         for (uint32_t r = 0; r < n; r++) {
           copy->registers[r] = lower_register(l, carried[i]->class);
           lower_emit(l, "mov.%s %%%c%u, %%%c%u;", lower_untyped(carried[i]->class), letter, copy->registers[r], letter,
@@ -355,7 +387,7 @@ static lowered **begin_carried(lower *l, tile_op *op, uint32_t first_operand, ui
     lower_fail(l, op, FF_PARSE, "its body takes another number of values");
     return NULL;
   }
-  lowered **carried = ff_arena_alloc(l->arena, (count ? count : 1) * sizeof *carried);
+  lowered **carried = lower_alloc(l, (count ? count : 1) * sizeof *carried);
   const tile_op *last = terminator(body);
   for (uint32_t i = 0; i < count; i++) {
     tile_value *argument = &body->arguments[first_argument + i];
@@ -422,7 +454,7 @@ static void lower_for(lower *l, tile_op *op) {
 
 /* Registers for the results of an operation whose blocks give them. */
 static lowered **result_values(lower *l, tile_op *op) {
-  lowered **results = ff_arena_alloc(l->arena, (op->result_count ? op->result_count : 1) * sizeof *results);
+  lowered **results = lower_alloc(l, (op->result_count ? op->result_count : 1) * sizeof *results);
   for (uint32_t i = 0; i < op->result_count; i++) {
     tile_layout layout = {0};
     if (op->results[i].type->kind == TILE_KIND_TILE) layout = best_layout(l, &op->results[i], 4);
@@ -482,6 +514,7 @@ static void lower_place(lower *l, const tile_op *op) {
   if (l->line == op->line && l->file && !strcmp(l->file, op->file)) return;
   size_t i = 0;
   while (i < l->shared->files.count && strcmp(l->shared->files.items[i], op->file) != 0) i++;
+  if (i == FILES_MAX) return;
   if (i == l->shared->files.count) FF_PUSH(&l->shared->files, op->file);
   if (!l->status) ff_text_add(l->text, "  .loc %zu %u 0\n", i + 1, op->line);
   l->line = op->line;
@@ -630,6 +663,8 @@ static ff_status lower_all(lower_module *m, ff_error *error) {
       status = ff_fail(error, FF_PARSE, "Tile IR: the global \"%.60s\" has an impossible alignment, or no bytes",
                        global->name);
     else add_global(&m->kernels, global);
+    if (!status && m->kernels.length > TEXT_BYTES_MAX)
+      status = ff_fail(error, FF_LIMIT, "Tile IR: the module's globals take more than 256 MiB of text");
   }
   for (uint32_t i = 0; i < module->function_count && !status; i++) {
     if (!module->functions[i].entry) continue;

@@ -52,12 +52,16 @@ typedef struct lowered {
   uint32_t *registers;          /* their numbers in their class: 1, or 1 << layout.registers */
   uint64_t divisor;             /* every element is a multiple of it (addresses: in bytes); a power of two */
   const lowered_tensor *tensor; /* tensor views, and the tensor of views of tiles */
-  /* A value that was not made yet (a broadcast): element e is element map(e) of `lazy`, as in layout_gather; then
-   * there are no registers. */
+  /* A value that was not made yet (a broadcast): element e is element map(e) of `lazy`, which has registers, with the
+   * columns of layout_gather; then there are no registers here. */
   const struct lowered *lazy;
   uint8_t lazy_columns[LAYOUT_BITS_MAX];
-  uint32_t lazy_bits, lazy_offset;
+  uint32_t lazy_bits;
 } lowered;
+
+typedef struct lower_mark { /* which place of a list a register has, in the turn that is named */
+  uint32_t turn, place;
+} lower_mark;
 
 typedef struct lower_module { /* what kernels of one module share */
   const tile_module *module;
@@ -91,6 +95,10 @@ typedef struct lower {
   uint64_t helpers;       /* bits of lower_helper: functions that the module needs */
   uint32_t architecture;  /* the least that the text needs: 80, 89, 90 */
   ff_arena *arena;
+  uint64_t allocated;               /* from it, bytes */
+  lower_mark *marks[CLASS_COUNT];   /* by register: see set_carried */
+  uint32_t mark_count[CLASS_COUNT]; /* how many there are */
+  uint32_t mark_turn;
   ff_status status; /* the first error; nothing is emitted after it */
   ff_error *error;
   void *loop; /* of lower.c: the innermost loops, for break and continue */
@@ -106,6 +114,10 @@ uint32_t lower_register(lower *l, register_class class); /* a new one */
 char lower_letter(register_class class);                 /* 'p', 'h', 'r', 'd': "%h3" is lower_letter(CLASS_HALF), 3 */
 const char *lower_untyped(register_class class);         /* "pred", "b16", "b32", "b64" */
 register_class lower_class(tile_scalar scalar);
+
+/* Memory, zeroed, for as long as the kernel is translated. More than a limit is an error (FF_LIMIT, noted): what hostile
+ * modules make grow without text, as reductions in reductions or tiles of tiles, ends there. */
+void *lower_alloc(lower *l, size_t bytes);
 
 /* Notes the first error, with the operation and its place. */
 void lower_fail(lower *l, const tile_op *op, ff_status status, const char *format, ...)

@@ -404,7 +404,7 @@ static void lower_assume(lower *l, tile_op *op) {
   if (op->assumed.kind != TILE_ASSUME_DIV_BY || !divisor || divisor & (divisor - 1)) return;
   if (op->assumed.has_every && op->assumed.every != 1) return; /* of some elements only */
   if (value->tensor && op->operands[0]->type->kind == TILE_KIND_TENSOR_VIEW) {
-    lowered_tensor *tensor = ff_arena_alloc(l->arena, sizeof *tensor);
+    lowered_tensor *tensor = lower_alloc(l, sizeof *tensor);
     *tensor = *value->tensor;
     if (divisor > tensor->base_divisor) tensor->base_divisor = divisor;
     result->tensor = tensor;

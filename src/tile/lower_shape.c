@@ -35,7 +35,7 @@ static lowered *with_registers(lower *l, const tile_value *value) {
 }
 
 static lowered *in_layout(lower *l, tile_value *result, const tile_layout *layout, uint32_t *registers) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->class = lower_class(result->type->scalar);
   value->divisor = 1;
   value->layout = *layout;
@@ -132,15 +132,17 @@ static void lower_reshape(lower *l, tile_op *op) {
   else lower_alias(l, &op->results[0], lower_value(l, op->operands[0]));
 }
 
-/* The value whose element e is element map(e) of `of`, made when it is needed; columns as in layout_gather. */
+/* The value whose element e is element map(e) of `of`, made when it is needed; columns as in layout_gather. If `of` was
+ * put off itself, the two maps become one. */
 static void put_off(lower *l, tile_value *result, const lowered *of, uint32_t of_bits, const uint8_t *columns) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->class = of->class;
   value->divisor = of->divisor;
   value->layout.bits = (uint8_t)lower_log2(tile_elements(result->type));
-  value->lazy = of;
-  value->lazy_bits = of_bits;
-  memcpy(value->lazy_columns, columns, LAYOUT_BITS_MAX);
+  value->lazy = of->lazy ? of->lazy : of;
+  value->lazy_bits = of->lazy ? of->lazy_bits : of_bits;
+  for (uint32_t b = 0; b < LAYOUT_BITS_MAX; b++)
+    value->lazy_columns[b] = of->lazy && columns[b] != LAYOUT_FREE ? of->lazy_columns[columns[b]] : columns[b];
   result->lowered = value;
 }
 
@@ -231,7 +233,7 @@ static void lower_cat(lower *l, tile_op *op) {
   for (uint32_t b = 0; b < layout.bits; b++)
     layout.of[b] = b < at ? first->layout.of[b] : b == at ? first->layout.registers : first->layout.of[b - 1];
   uint32_t half = 1u << first->layout.registers;
-  uint32_t *registers = ff_arena_alloc(l->arena, 2 * half * sizeof(uint32_t));
+  uint32_t *registers = lower_alloc(l, 2 * half * sizeof(uint32_t));
   memcpy(registers, first->registers, half * sizeof(uint32_t));
   memcpy(registers + half, second->registers, half * sizeof(uint32_t));
   in_layout(l, &op->results[0], &layout, registers);
@@ -309,7 +311,7 @@ static void lower_extract(lower *l, tile_op *op) {
       continue;
     }
     uint32_t chosen = lower_register(l, CLASS_PREDICATE);
-    uint32_t *next = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout.registers);
+    uint32_t *next = lower_alloc(l, sizeof(uint32_t) << layout.registers);
     lower_emit(l, "setp.eq.u32 %%p%u, %%r%u, %u;", chosen, number, s);
     for (uint32_t r = 0; r < 1u << layout.registers; r++) {
       next[r] = lower_register(l, taken->class);
@@ -340,7 +342,7 @@ static void lower_insert(lower *l, tile_op *op) {
   }
   const lowered *source = layout_gather(l, lower_value(l, op->operands[0]), part->scalar,
                                         lower_log2(tile_elements(part)), columns, 0, layout);
-  uint32_t *registers = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout->registers);
+  uint32_t *registers = lower_alloc(l, sizeof(uint32_t) << layout->registers);
   for (uint32_t r = 0; r < 1u << layout->registers; r++) {
     uint32_t here = 0;
     for (uint32_t k = 0; k < whole->rank; k++) {
@@ -474,11 +476,11 @@ typedef struct folding {
 } folding;
 
 static void set_scalar(lower *l, tile_value *argument, register_class class, uint32_t value) {
-  lowered *v = ff_arena_alloc(l->arena, sizeof *v);
+  lowered *v = lower_alloc(l, sizeof *v);
   v->class = class;
   v->splat = true;
   v->divisor = 1;
-  v->registers = ff_arena_alloc(l->arena, sizeof(uint32_t));
+  v->registers = lower_alloc(l, sizeof(uint32_t));
   v->registers[0] = value;
   argument->lowered = v;
 }
@@ -495,8 +497,15 @@ static void combine(lower *l, const folding *f, const uint32_t *current, const u
   for (uint32_t i = 0; i < f->count; i++) result[i] = lower_scalar(l, last->operands[i]);
 }
 
+/* Whether the body is one such operation of its two arguments. */
 static bool is_commutative(const tile_block *body) {
-  if (body->op_count != 2) return false;
+  if (body->op_count != 2 || body->argument_count != 2) return false;
+  const tile_op *op = body->ops[0], *last = body->ops[1];
+  for (uint32_t i = 0; i < 2; i++)
+    if (op->operand_count != 2 || op->operands[i] == op->operands[1 - i] || op->operands[i]->block != body ||
+        op->operands[i]->op)
+      return false;
+  if (last->operands[0] != &op->results[0]) return false;
   switch (body->ops[0]->opcode) {
   case TILE_OP_ADDF:
   case TILE_OP_ADDI:
@@ -569,7 +578,7 @@ static void fold_registers(lower *l, folding *f, uint32_t bit) {
   uint32_t which = f->layout.of[bit], low_mask = (1u << which) - 1;
   tile_layout rest = without_bit(&f->layout, bit);
   uint32_t *next[OPERANDS_MAX];
-  for (uint32_t i = 0; i < f->count; i++) next[i] = ff_arena_alloc(l->arena, sizeof(uint32_t) << rest.registers);
+  for (uint32_t i = 0; i < f->count; i++) next[i] = lower_alloc(l, sizeof(uint32_t) << rest.registers);
   for (uint32_t r = 0; r < 1u << rest.registers && !l->status; r++) {
     uint32_t low = (r & low_mask) | (r & ~low_mask) << 1, current[OPERANDS_MAX], previous[OPERANDS_MAX];
     uint32_t result[OPERANDS_MAX];
@@ -615,7 +624,7 @@ static void fold_threads(lower *l, folding *f, uint32_t bit) {
   const lowered *half[OPERANDS_MAX][2];
   uint32_t *next[OPERANDS_MAX];
   for (uint32_t i = 0; i < f->count; i++) {
-    next[i] = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
+    next[i] = lower_alloc(l, count * sizeof(uint32_t));
     if (thread < 5) continue;
     lowered whole = {.class = f->class[i], .layout = f->layout, .registers = f->registers[i], .divisor = 1};
     uint8_t columns[LAYOUT_BITS_MAX];
@@ -679,23 +688,24 @@ static void lower_scan(lower *l, tile_op *op) {
   if (!begin_folding(l, op, &f)) return;
   uint32_t bits, first = dimension_bits(op->operands[0]->type, (uint32_t)op->number, &bits);
   uint32_t registers = 1u << f.layout.registers;
+  const bool reverse = op->reverse;
   for (uint32_t b = first; b < first + bits && !l->status; b++) {
     uint8_t columns[LAYOUT_BITS_MAX];
     uint32_t offset = 0;
     for (uint32_t c = 0; c < LAYOUT_BITS_MAX; c++) columns[c] = c >= first && c <= b ? LAYOUT_FREE : (uint8_t)c;
     for (uint32_t c = first; c <= b; c++)
-      if ((c < b) != op->reverse) offset |= 1u << c;
+      if ((c < b) != reverse) offset |= 1u << c;
     const lowered *partner[OPERANDS_MAX];
     uint32_t *next[OPERANDS_MAX];
     for (uint32_t i = 0; i < f.count; i++) {
       lowered whole = {.class = f.class[i], .layout = f.layout, .registers = f.registers[i], .divisor = 1};
       partner[i] = layout_gather(l, &whole, f.scalar[i], f.layout.bits, columns, offset, &f.layout);
-      next[i] = ff_arena_alloc(l->arena, registers * sizeof(uint32_t));
+      next[i] = lower_alloc(l, registers * sizeof(uint32_t));
     }
     bool by_thread = f.layout.of[b] & LAYOUT_THREAD;
     uint32_t upper = by_thread ? thread_bit(l, f.layout.of[b] - LAYOUT_THREAD) : 0;
     for (uint32_t r = 0; r < registers && !l->status; r++) {
-      bool takes = by_thread || (r >> f.layout.of[b] & 1) != op->reverse;
+      bool takes = by_thread || (r >> f.layout.of[b] & 1) != reverse;
       uint32_t current[OPERANDS_MAX], previous[OPERANDS_MAX], result[OPERANDS_MAX];
       for (uint32_t i = 0; i < f.count; i++) {
         current[i] = result[i] = f.registers[i][r];
@@ -706,8 +716,8 @@ static void lower_scan(lower *l, tile_op *op) {
         next[i][r] = result[i];
         if (!takes || !by_thread) continue;
         next[i][r] = lower_register(l, f.class[i]);
-        emit_select(l, f.class[i], next[i][r], op -> reverse ? current[i] : result[i],
-                    op -> reverse ? result[i] : current[i], upper);
+        emit_select(l, f.class[i], next[i][r], reverse ? current[i] : result[i],
+                    reverse ? result[i] : current[i], upper);
       }
     }
     for (uint32_t i = 0; i < f.count; i++) f.registers[i] = next[i];

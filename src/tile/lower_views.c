@@ -62,7 +62,7 @@ static void lower_make_tensor_view(lower *l, tile_op *op) {
     lower_fail(l, op, FF_PARSE, "it makes no tensor view of a pointer");
     return;
   }
-  lowered_tensor *tensor = ff_arena_alloc(l->arena, sizeof *tensor);
+  lowered_tensor *tensor = lower_alloc(l, sizeof *tensor);
   tensor->base = lower_scalar(l, op->operands[0]);
   tensor->base_divisor = lower_value(l, op->operands[0])->divisor;
   uint32_t shapes = 0, strides = 0;
@@ -84,7 +84,7 @@ static void lower_make_tensor_view(lower *l, tile_op *op) {
   }
   if (shapes != op->index_count || strides != op->stride_count)
     lower_fail(l, op, FF_PARSE, "another number of shapes or strides than its type leaves open");
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->tensor = tensor;
   op->results[0].lowered = value;
 }
@@ -231,14 +231,14 @@ static void access_address(lower *l, access *a, const tile_layout *layout) {
     a->base = lower_register(l, CLASS_DOUBLE);
     lower_emit(l, "mov.u64 %%d%u, 0;", a->base);
   }
-  a->offset = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
-  a->all_inside = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
+  a->offset = lower_alloc(l, a->registers * sizeof(uint32_t));
+  a->all_inside = lower_alloc(l, a->registers * sizeof(uint32_t));
   for (uint32_t k = 0; k < a->view->rank; k++) {
     uint32_t d = a->in_tensor[k];
     bool sparse = a->view->kind == TILE_KIND_GATHER_VIEW && a->view->sparse_dim == k;
     for (uint32_t b = 0; b < a->bits[k]; b++)
       if (!(layout->of[a->first[k] + b] & LAYOUT_THREAD)) a->mask[k] |= 1u << layout->of[a->first[k] + b];
-    a->inside[k] = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
+    a->inside[k] = lower_alloc(l, a->registers * sizeof(uint32_t));
     a->whole[k] = !sparse && a->view->kind == TILE_KIND_PARTITION_VIEW &&
                   a->tensor->shape_divisor[d] % (uint64_t)a->view->shape[k] == 0;
     if (!a->known_inside[k]) {
@@ -447,7 +447,7 @@ static void access_all(lower *l, access *a, const accessed *what, bool vectors) 
   access whole = *a; /* what it makes on the way stays on the way */
   whole.any_check = false;
   if (vectors) whole.vector = vector_of(a, true);
-  whole.offset = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
+  whole.offset = lower_alloc(l, a->registers * sizeof(uint32_t));
   access_each(l, &whole, what);
   lower_emit(l, "bra.uni L%u;", done);
   if (l->status) return;
