@@ -45,6 +45,19 @@ void lower_emit(lower *l, const char *format, ...) {
     lower_fail(l, NULL, FF_LIMIT, "the module's translation has more than 256 MiB");
 }
 
+void lower_bytes_text(ff_text *text, const unsigned char *data, size_t period, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    char number[8]; /* not by ff_text_add: there may be hundreds of millions */
+    size_t n = 0;
+    uint32_t byte = data[i % period];
+    if (i) number[n++] = ',', number[n++] = i % 32 ? ' ' : '\n';
+    if (byte >= 100) number[n++] = (char)('0' + byte / 100);
+    if (byte >= 10) number[n++] = (char)('0' + byte / 10 % 10);
+    number[n++] = (char)('0' + byte % 10);
+    ff_text_add_bytes(text, number, n);
+  }
+}
+
 void *lower_alloc(lower *l, size_t bytes) {
   l->allocated += bytes;
   if (l->allocated > ARENA_BYTES_MAX) lower_fail(l, NULL, FF_LIMIT, "its translation takes more than 1 GiB");
@@ -638,8 +651,7 @@ static void add_global(ff_text *text, const tile_global *global) {
   size_t bytes = global->data_bytes * (global->data_splat ? tile_elements(global->type) : 1);
   ff_text_add(text, "\n%s.global .align %llu .b8 %s[%zu] = {", global->hidden ? "" : ".visible ",
               (unsigned long long)alignment, global->name, bytes);
-  for (size_t i = 0; i < bytes; i++)
-    ff_text_add(text, "%s%u", !i ? "" : i % 32 ? ", " : ",\n  ", global->data[i % global->data_bytes]);
+  lower_bytes_text(text, global->data, global->data_bytes, bytes);
   ff_text_add(text, "};\n");
 }
 

@@ -110,6 +110,8 @@ static inline uint32_t lower_log2(uint64_t power) { return (uint32_t)__builtin_c
 
 /* A line of PTX, indented; nothing after the first error. Registers are written "%r12": LOWER_R(c, n) names one. */
 void lower_emit(lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The values of an array of bytes, "1, 2, 3": `count` of them, which `data` repeats after `period`. */
+void lower_bytes_text(ff_text *text, const unsigned char *data, size_t period, size_t count);
 uint32_t lower_register(lower *l, register_class class); /* a new one */
 char lower_letter(register_class class);                 /* 'p', 'h', 'r', 'd': "%h3" is lower_letter(CLASS_HALF), 3 */
 const char *lower_untyped(register_class class);         /* "pred", "b16", "b32", "b64" */

@@ -14,8 +14,8 @@ static uint32_t text_address(lower *l, const char *text, size_t length) {
   uint32_t number = l->constants++, of = (uint32_t)(l->function - l->module->functions);
   uint32_t address = lower_register(l, CLASS_DOUBLE);
   ff_text_add(l->data, "\n.global .align 1 .b8 tile_text_%u_%u[%zu] = {", of, number, length + 1);
-  for (size_t i = 0; i < length; i++) ff_text_add(l->data, "%u, ", (unsigned char)text[i]);
-  ff_text_add(l->data, "0};\n");
+  lower_bytes_text(l->data, (const unsigned char *)text, length, length);
+  ff_text_add(l->data, "%s0};\n", length ? ", " : "");
   lower_emit(l, "mov.u64 %%d%u, tile_text_%u_%u;", address, of, number);
   lower_emit(l, "cvta.global.u64 %%d%u, %%d%u;", address, address);
   return address;

@@ -82,8 +82,7 @@ static void lower_constant(lower *l, tile_op *op) {
   /* Elements that differ lie in memory. */
   uint32_t number = l->constants++, of = (uint32_t)(l->function - l->module->functions);
   ff_text_add(l->data, "\n.global .align 16 .b8 tile_constant_%u_%u[%u] = {", of, number, count * bytes);
-  for (uint32_t i = 0; i < count * bytes; i++)
-    ff_text_add(l->data, "%s%u", !i ? "" : i % 32 ? ", " : ",\n  ", op->data[i]);
+  lower_bytes_text(l->data, op->data, count * bytes, count * bytes);
   ff_text_add(l->data, "};\n");
   tile_layout layout = layout_default(l, result->type);
   lowered *value = lower_result(l, result, &layout);
