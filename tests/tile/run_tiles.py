@@ -525,6 +525,76 @@ def case_loops(gpu, r):
     same(out.values(), [wrap(u - 3 * v + n, 32) for u, v in zip(x, y)], f'{shape}, {outer} x {inner} times, to {stop}')
 
 
+def case_large(gpu, r):
+    """Tiles that are larger than what threads exchange in one go."""
+    scalar = r.choice(['i32', 'i64', 'f64', 'i16'])
+    count = r.choice([1, 2, 4]) * 65536 // struct.calcsize(FORMATS[scalar])
+    rows = 1 << r.randrange(count.bit_length())
+    shape = [rows, count // rows]
+    value = [r.randrange(-99, 99) for _ in range(count)]
+    m = t.Module(1304)
+    f = m.entry('large', [t.ptr(scalar)] * 3)
+    turned = f.permute(load_all(f, f.arguments[0], shape), [1, 0])
+    store_all(f, f.arguments[1], turned)
+    part = [max(1, n // r.choice([1, 2, 4])) for n in shape[::-1]]
+    place = [r.randrange(n // k) for n, k in zip(shape[::-1], part)]
+    store_all(f, f.arguments[2], f.extract(t.tile(scalar, *part), turned, [f.constant('i32', k) for k in place]))
+    f.return_()
+    out, cut = gpu.upload(scalar, [0] * count), gpu.upload(scalar, [0] * product(part))
+    gpu.run(m, [1], gpu.upload(scalar, value), out, cut)
+    wanted = made(shape[::-1], lambda i: value[at(shape, i[::-1])])
+    same(out.values(), wanted, f'{scalar} {shape}')
+    same(cut.values(), made(part, lambda i: wanted[at(shape[::-1], [k * n + x for k, n, x in zip(place, part, i)])]), f'{part} at {place} of {scalar} {shape}')
+
+
+def case_broadcasts(gpu, r):
+    """Broadcasts, which are put off until they are used: cut, turned, broadcast again, carried by loops, reduced."""
+    shape = [power(r, 4), power(r, 4)]
+    start = value = [r.randrange(100) for _ in range(product(shape))]
+    times = r.randrange(0, 4)
+    m = t.Module(1304)
+    f = m.entry('broadcasts', [t.ptr('i32'), t.ptr('i32'), t.ptr('i32'), 'i32'])
+    new = [power(r, 3), *shape]
+    tile = f.broadcast(t.tile('i32', *new), f.reshape(t.tile('i32', 1, *shape), load_all(f, f.arguments[0], shape)))
+    value = made(new, lambda i: value[at(shape, i[1:])])
+    for _ in range(r.randrange(1, 5)):
+        shape, kind = new, r.choice(['cut', 'turn', 'more'])
+        if kind == 'cut':
+            new = [n // r.choice([1, min(2, n)]) for n in shape]
+            place = [r.randrange(n // k) for n, k in zip(shape, new)]
+            tile = f.extract(t.tile('i32', *new), tile, [f.constant('i32', k) for k in place])
+            value = made(new, lambda i: value[at(shape, [k * n + x for k, n, x in zip(place, new, i)])])
+        elif kind == 'turn':
+            order = r.sample(range(3), 3)
+            new = [shape[k] for k in order]
+            tile = f.permute(tile, order)
+            value = made(new, lambda i: value[at(shape, [i[order.index(k)] for k in range(3)])])
+        else:
+            new = [power(r, 2) if n == 1 else n for n in shape]
+            tile = f.broadcast(t.tile('i32', *new), tile)
+            value = made(new, lambda i: value[at(shape, [x if n > 1 else 0 for n, x in zip(shape, i)])])
+    shape, d = new, r.randrange(3)
+    with f.for_(f.constant('i32', 0), f.arguments[3], f.constant('i32', 1), [tile, f.muli(tile, tile)]) as loop:
+        a, b = loop.arguments[1:]
+        f.continue_(b, f.broadcast(a.type, f.extract(t.tile('i32', 1, 1, 1), f.addi(a, b), [f.constant('i32', 0)] * 3)))
+    store_all(f, f.arguments[1], f.subi(loop.results[0], loop.results[1]))
+    with f.reduce([tile], d, [0]) as fold:
+        f.yield_(f.addi(*fold.arguments))
+    store_all(f, f.arguments[2], fold.results[0])
+    f.return_()
+    rest = shape[:d] + shape[d + 1:]
+    sums = [0] * product(rest)
+    for i in each(shape):
+        sums[at(rest, i[:d] + i[d + 1:])] += value[at(shape, i)]
+    out, folded = gpu.upload('i32', [0] * product(shape)), gpu.upload('i32', [0] * len(sums))
+    gpu.run(m, [1], gpu.upload('i32', start), out, folded, c.c_int32(times))
+    a, b = value, [x * x for x in value]
+    for _ in range(times):
+        a, b = b, [a[0] + b[0]] * len(a)
+    same(out.values(), [wrap(x - y, 32) for x, y in zip(a, b)], f'{shape}, {times} times')
+    same(folded.values(), sums, f'{shape} along {d}')
+
+
 def case_pointers(gpu, r):
     """Tiles of pointers: loads and stores with masks and padding."""
     count, n = power(r, 10), r.randrange(1, 200)
