@@ -154,6 +154,17 @@ uint32_t lower_scalar(lower *l, const tile_value *value) {
   return v->registers[0];
 }
 
+bool lower_known(const tile_value *value, uint64_t *constant) {
+  const tile_op *op = value->op;
+  if (!op || op->opcode != TILE_OP_CONSTANT || value->type->scalar > TILE_I64) return false;
+  if (!op->data_splat && tile_elements(value->type) != 1) return false;
+  uint32_t bits = tile_scalar_bits(value->type->scalar), bytes = bits < 8 ? 1 : bits / 8;
+  if (op->data_bytes < bytes) return false;
+  *constant = 0;
+  memcpy(constant, op->data, bytes); /* little-endian, as this host */
+  return true;
+}
+
 /* ---- layouts of results ---- */
 
 static const tile_op *terminator(const tile_block *block) { return block->ops[block->op_count - 1]; }
@@ -457,8 +468,17 @@ static void lower_for(lower *l, tile_op *op) {
   lower_emit(l, "@%%p%u bra.uni L%u;", p, t.end);
   lower_body(l, body);
   place_label(l, t.next);
-  lower_emit(l, "add.s%u %%%c%u, %%%c%u, %%%c%u;", bits, letter, counter->registers[0], letter, counter->registers[0],
-             letter, step);
+  uint64_t known_step;
+  if (lower_known(op->operands[2], &known_step) && known_step == 1) {
+    lower_emit(l, "add.s%u %%%c%u, %%%c%u, %%%c%u;", bits, letter, counter->registers[0], letter, counter->registers[0],
+               letter, step);
+  } else { /* the last step may lead beyond the end of the type */
+    uint32_t next = lower_register(l, lower_class(type->scalar));
+    lower_emit(l, "add.s%u %%%c%u, %%%c%u, %%%c%u;", bits, letter, next, letter, counter->registers[0], letter, step);
+    lower_emit(l, "setp.le.%c%u %%p%u, %%%c%u, %%%c%u;", sign, bits, p, letter, next, letter, counter->registers[0]);
+    lower_emit(l, "@%%p%u bra.uni L%u;", p, t.end);
+    lower_emit(l, "mov.b%u %%%c%u, %%%c%u;", bits, letter, counter->registers[0], letter, next);
+  }
   lower_emit(l, "bra.uni L%u;", head);
   place_label(l, t.end);
   l->loop = t.outer;

@@ -135,6 +135,9 @@ lowered *lower_alias(lower *l, tile_value *result, const lowered *as);
 /* One register with a scalar's or a splat's value, in all threads. */
 uint32_t lower_scalar(lower *l, const tile_value *value);
 
+/* The integer that all elements of a value are, with zeros above its bits; false: it is not known here. */
+bool lower_known(const tile_value *value, uint64_t *constant);
+
 /* ---- layouts (layout.c) ---- */
 
 tile_layout layout_default(const lower *l, const tile_type *tile);

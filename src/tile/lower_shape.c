@@ -240,13 +240,6 @@ static void lower_cat(lower *l, tile_op *op) {
 
 /* ---- extract and insert ---- */
 
-static bool known_index(const tile_value *value, uint32_t *index) {
-  const tile_op *op = value->op;
-  if (!op || op->opcode != TILE_OP_CONSTANT || op->data_bytes < 4) return false;
-  memcpy(index, op->data, sizeof *index);
-  return true;
-}
-
 /* Part `slice` (slices numbered as elements are) of the value. */
 static lowered *take_slice(lower *l, const tile_op *op, const tile_layout *layout, uint32_t slice) {
   const tile_type *from = op->operands[0]->type, *to = op->results[0].type;
@@ -281,9 +274,10 @@ static void lower_extract(lower *l, tile_op *op) {
   uint32_t slice = 0, slices = tile_elements(from) / tile_elements(to), shift = 0;
   bool known = true;
   for (uint32_t k = to->rank; k-- > 0;) {
-    uint32_t index = 0, parts = (uint32_t)(from->shape[k] / to->shape[k]);
-    known = known && known_index(op->operands[op->index_first + k], &index);
-    slice |= (index & (parts - 1)) << shift; /* an index that does not exist: undefined */
+    uint64_t index = 0;
+    uint32_t parts = (uint32_t)(from->shape[k] / to->shape[k]);
+    known = known && lower_known(op->operands[op->index_first + k], &index);
+    slice |= ((uint32_t)index & (parts - 1)) << shift; /* an index that does not exist: undefined */
     shift += lower_log2(parts);
   }
   if (known) {

@@ -595,6 +595,36 @@ def case_broadcasts(gpu, r):
     same(folded.values(), sums, f'{shape} along {d}')
 
 
+def case_counts(gpu, r):
+    """Loops that count near the ends of their type, signed and unsigned."""
+    scalar, is_unsigned = r.choice(['i32', 'i64']), r.random() < .5
+    bits = int(scalar[1:])
+    least, most = (0, (1 << bits) - 1) if is_unsigned else (-1 << bits - 1, (1 << bits - 1) - 1)
+    step = r.choice([1, 2, 3, 1000, 1 << bits - 3])
+    start = r.choice([least, most, r.randrange(max(least, -100), 100)])
+    start = min(most, max(least, start + step * r.randrange(-5, 2) + r.randrange(-2, 3)))
+    end = max(least, min(most, start + step * r.randrange(-1, 5) + r.randrange(3)))
+    turns = [i for i in range(start, max(start, end), step)]
+    constant = r.random() < .5
+    m = t.Module(1304)
+    f = m.entry('counts', [t.ptr(scalar), scalar, scalar, scalar])
+    out, first, last, by = f.arguments
+    zero = f.constant(scalar, 0)
+    with f.for_(first, last, f.constant(scalar, step) if constant else by, [zero, zero], unsigned=is_unsigned) as loop:
+        i, n, total = loop.arguments
+        f.continue_(f.addi(n, f.constant(scalar, 1)), f.addi(f.muli(total, f.constant(scalar, 3)), i))
+    for k, value in enumerate(loop.results):
+        f.store_ptr_tko(f.offset(out, f.constant('i32', k)), value)
+    f.return_()
+    kind = c.c_int32 if bits == 32 else c.c_int64
+    memory = gpu.upload(scalar, [0, 0])
+    gpu.run(m, [1], memory, *[kind(x) for x in (start, end, step)])
+    total = 0
+    for i in turns:
+        total = 3 * total + i
+    same(memory.values(), [len(turns), wrap(total, bits)], f'{scalar} from {start} to {end} by {step}, unsigned {is_unsigned}')
+
+
 def case_pointers(gpu, r):
     """Tiles of pointers: loads and stores with masks and padding."""
     count, n = power(r, 10), r.randrange(1, 200)
