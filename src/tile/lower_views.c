@@ -137,6 +137,19 @@ static void lower_shape_query(lower *l, tile_op *op) {
 
 /* ---- access through a view ---- */
 
+/* Whether two elements of 4 bits that share a byte are neighbours in dimension `fast` of the tile, as far as the types
+ * say: what is known at run time only is as the specification wants it. */
+static bool pairs_up(const access *a, uint32_t fast) {
+  if (a->view->kind == TILE_KIND_STRIDED_VIEW && a->view->traversal[fast] & 1) return false;
+  if (a->view->kind == TILE_KIND_GATHER_VIEW && a->view->sparse_dim == fast) return false;
+  for (uint32_t d = 0; d < a->tensor_type->rank; d++) {
+    int64_t size = a->tensor_type->shape[d], stride = a->tensor_type->strides[d];
+    int64_t even = d == a->in_tensor[fast] ? size : size == 1 ? 0 : stride;
+    if (even != TILE_DYNAMIC && even & 1) return false;
+  }
+  return true;
+}
+
 /* Neighbours in memory in one thread and in neighbouring threads: the dimension of stride 1 runs fastest. */
 static tile_layout memory_layout(lower *l, const tile_type *tile, const access *a) {
   uint32_t fast = tile->rank ? tile->rank - 1 : 0;
@@ -148,8 +161,7 @@ static tile_layout memory_layout(lower *l, const tile_type *tile, const access *
     }
   tile_layout usual = layout_default(l, tile);
   if (a->halves) {
-    if (!found || (a->view->kind == TILE_KIND_STRIDED_VIEW && a->view->traversal[fast] & 1) ||
-        (a->view->kind == TILE_KIND_GATHER_VIEW && a->view->sparse_dim == fast))
+    if (!found || !pairs_up(a, fast))
       lower_fail(l, a->op, FF_UNSUPPORTED, "elements of 4 bits that do not come in pairs");
     if (!usual.registers) { /* a pair is one thread's */
       usual.registers = 1;
