@@ -13,10 +13,7 @@
 #include "tile/lower.h"
 #include "tile/tile.h"
 
-/* For a module. It may be hostile: a few bytes can ask for a tile of a million elements. */
-#define TEXT_BYTES_MAX (UINT64_C(256) << 20)
-#define ARENA_BYTES_MAX (UINT64_C(1) << 30) /* for a kernel */
-#define FILES_MAX 1000u                     /* that lines are told of */
+#define FILES_MAX 1000u /* that lines are told of */
 
 /* Where break and continue of a loop, or the yields of an `if`, go. */
 typedef struct target {
@@ -28,75 +25,7 @@ typedef struct target {
   uint32_t next, end; /* labels: of the next iteration, behind all */
 } target;
 
-/* ---- text ---- */
-
-static bool too_much_text(const ff_text *a, const ff_text *b) { return a->length + b->length > TEXT_BYTES_MAX; }
-
-void lower_emit(lower *l, const char *format, ...) {
-  if (l->status) return;
-  char line[512]; /* registers and numbers; names of any length are added by other means */
-  va_list args;
-  va_start(args, format);
-  int n = vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  FF_ASSERT(n >= 0 && (size_t)n < sizeof line);
-  ff_text_add(l->text, "  %s\n", line);
-  if (too_much_text(l->text, l->data))
-    lower_fail(l, NULL, FF_LIMIT, "the module's translation has more than 256 MiB");
-}
-
-void lower_bytes_text(ff_text *text, const unsigned char *data, size_t period, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    char number[8]; /* not by ff_text_add: there may be hundreds of millions */
-    size_t n = 0;
-    uint32_t byte = data[i % period];
-    if (i) number[n++] = ',', number[n++] = i % 32 ? ' ' : '\n';
-    if (byte >= 100) number[n++] = (char)('0' + byte / 100);
-    if (byte >= 10) number[n++] = (char)('0' + byte / 10 % 10);
-    number[n++] = (char)('0' + byte % 10);
-    ff_text_add_bytes(text, number, n);
-  }
-}
-
-void *lower_alloc(lower *l, size_t bytes) {
-  l->allocated += bytes;
-  if (l->allocated > ARENA_BYTES_MAX) lower_fail(l, NULL, FF_LIMIT, "its translation takes more than 1 GiB");
-  return ff_arena_alloc(l->arena, bytes);
-}
-
-void lower_fail(lower *l, const tile_op *op, ff_status status, const char *format, ...) {
-  if (l->status) return;
-  char what[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(what, sizeof what, format, args);
-  va_end(args);
-  if (op)
-    l->status = ff_fail(l->error, status, "Tile IR: kernel %s: %s at byte %u: %s", l->function->name,
-                        tile_opcode_name(op->opcode), op->offset, what);
-  else l->status = ff_fail(l->error, status, "Tile IR: kernel %s: %s", l->function->name, what);
-}
-
-uint32_t lower_register(lower *l, register_class class) { return ++l->registers[class]; }
-
-char lower_letter(register_class class) { return "phrd"[class]; }
-
-const char *lower_untyped(register_class class) {
-  static const char *const names[] = {"pred", "b16", "b32", "b64"};
-  return names[class];
-}
-
-register_class lower_class(tile_scalar scalar) {
-  switch (scalar) {
-  case TILE_I1: return CLASS_PREDICATE;
-  case TILE_F16:
-  case TILE_BF16: return CLASS_HALF;
-  case TILE_I64:
-  case TILE_F64:
-  case TILE_POINTER: return CLASS_DOUBLE;
-  default: return CLASS_WORD;
-  }
-}
+/* ---- labels ---- */
 
 /* A label that several ways lead to: what the code before it left is not known behind it. */
 static void place_label(lower *l, uint32_t label) {
@@ -158,7 +87,7 @@ bool lower_known(const tile_value *value, uint64_t *constant) {
   const tile_op *op = value->op;
   if (!op || op->opcode != TILE_OP_CONSTANT || value->type->scalar > TILE_I64) return false;
   if (!op->data_splat && tile_elements(value->type) != 1) return false;
-  uint32_t bits = tile_scalar_bits(value->type->scalar), bytes = bits < 8 ? 1 : bits / 8;
+  uint32_t bytes = lower_bytes(value->type->scalar);
   if (op->data_bytes < bytes) return false;
   *constant = 0;
   memcpy(constant, op->data, bytes); /* little-endian, as this host */
@@ -695,7 +624,7 @@ static ff_status lower_all(lower_module *m, ff_error *error) {
       status = ff_fail(error, FF_PARSE, "Tile IR: the global \"%.60s\" has an impossible alignment, or no bytes",
                        global->name);
     else add_global(&m->kernels, global);
-    if (!status && m->kernels.length > TEXT_BYTES_MAX)
+    if (!status && m->kernels.length > LOWER_TEXT_MAX)
       status = ff_fail(error, FF_LIMIT, "Tile IR: the module's globals take more than 256 MiB of text");
   }
   for (uint32_t i = 0; i < module->function_count && !status; i++) {

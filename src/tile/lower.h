@@ -2,6 +2,7 @@
 /* From Tile IR to PTX: what the parts of the lowering share. None of it is seen outside of this folder.
  *
  *   lower.c              functions, parameters, control flow; which part lowers which operation
+ *   lower_text.c         lines of PTX, and the limits
  *   layout.c             where the elements of a tile are, and how they get to where another operation wants them
  *   lower_elements.c     arithmetic, comparisons, conversions: one element after the other
  *   lower_math.c         functions that PTX has no instruction for, as text that the module gets when it needs them
@@ -23,6 +24,11 @@
 
 #include "base/text.h"
 #include "tile/module.h"
+
+/* The most text of a module. It may be hostile: a few bytes can ask for a tile of a million elements. */
+#define LOWER_TEXT_MAX (UINT64_C(256) << 20)
+
+#define NO_REGISTER 0u /* registers count from 1 */
 
 #define LAYOUT_BITS_MAX 20u
 #define LAYOUT_THREAD 0x20u /* of[b] is LAYOUT_THREAD + thread bit, or a register bit */
@@ -110,6 +116,14 @@ static inline uint32_t lower_log2(uint64_t power) { return (uint32_t)__builtin_c
 
 /* A line of PTX, indented; nothing after the first error. Registers are written "%r12": LOWER_R(c, n) names one. */
 void lower_emit(lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint32_t lower_bytes(tile_scalar scalar); /* of an element in memory: at least one */
+/* These write into `text` and, but for the first, give it. */
+void lower_guard_text(char *text, size_t size, uint32_t predicate); /* "@%p3 ", or "" for NO_REGISTER */
+/* "{%r1, %r2}", or "%r1" if n is 1. */
+const char *lower_registers_text(char *text, size_t size, char letter, const uint32_t *registers, uint32_t n);
+const char *lower_vector_suffix(uint32_t n);                                /* ".v4", ".v2", or "" for 1 */
+void lower_set(lower *l, register_class class, uint32_t to, uint64_t bits); /* a register, to a constant */
+uint32_t lower_both(lower *l, uint32_t a, uint32_t b); /* "and" of predicates; NO_REGISTER is true */
 /* The values of an array of bytes, "1, 2, 3": `count` of them, which `data` repeats after `period`. */
 void lower_bytes_text(ff_text *text, const unsigned char *data, size_t period, size_t count);
 uint32_t lower_register(lower *l, register_class class); /* a new one */
@@ -117,8 +131,8 @@ char lower_letter(register_class class);                 /* 'p', 'h', 'r', 'd': 
 const char *lower_untyped(register_class class);         /* "pred", "b16", "b32", "b64" */
 register_class lower_class(tile_scalar scalar);
 
-/* Memory, zeroed, for as long as the kernel is translated. More than a limit is an error (FF_LIMIT, noted): what hostile
- * modules make grow without text, as reductions in reductions or tiles of tiles, ends there. */
+/* Memory, zeroed, for as long as the kernel is translated. More than a limit is an error (FF_LIMIT, noted): what
+ * hostile modules make grow without text, as reductions in reductions or tiles of tiles, ends there. */
 void *lower_alloc(lower *l, size_t bytes);
 
 /* Notes the first error, with the operation and its place. */

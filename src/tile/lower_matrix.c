@@ -369,10 +369,8 @@ static void multiply_part(lower *l, const product *x, uint32_t right_at) {
   lower_emit(l, "mov.u32 %%r%u, 0;", counter);
   if (!l->status) ff_text_add(l->text, "L%u:\n", label);
   uint32_t count = 1u << x->layout.registers, mask_m = (1u << s->m) - 1, mask_n = (1u << s->n) - 1;
-  uint32_t *left_at = lower_alloc(l, count * sizeof(uint32_t)),
-           *right_of = lower_alloc(l, count * sizeof(uint32_t));
-  uint32_t *left_key = lower_alloc(l, count * sizeof(uint32_t)),
-           *right_key = lower_alloc(l, count * sizeof(uint32_t));
+  uint32_t *left_at = lower_alloc(l, count * sizeof(uint32_t)), *right_of = lower_alloc(l, count * sizeof(uint32_t));
+  uint32_t *left_key = lower_alloc(l, count * sizeof(uint32_t)), *right_key = lower_alloc(l, count * sizeof(uint32_t));
   uint32_t lefts = 0, rights = 0;
   for (uint32_t r = 0; r < count && !l->status; r++) {
     uint32_t element = layout_static(&x->layout, r), batch = element >> (s->n + s->m);

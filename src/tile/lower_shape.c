@@ -53,19 +53,10 @@ static uint64_t element_bits(const tile_op *op, uint32_t element, uint32_t bytes
   return bits;
 }
 
-static void emit_bits(lower *l, register_class class, uint32_t to, uint64_t bits) {
-  if (class == CLASS_PREDICATE) {
-    uint32_t word = lower_register(l, CLASS_WORD);
-    lower_emit(l, "mov.u32 %%r%u, %u;", word, (uint32_t)(bits & 1));
-    lower_emit(l, "setp.ne.u32 %%p%u, %%r%u, 0;", to, word);
-  } else
-    lower_emit(l, "mov.%s %%%c%u, 0x%llx;", lower_untyped(class), lower_letter(class), to, (unsigned long long)bits);
-}
-
 static void lower_constant(lower *l, tile_op *op) {
   tile_value *result = &op->results[0];
   if (!is_tile(l, op, result)) return;
-  uint32_t bits = tile_scalar_bits(result->type->scalar), bytes = bits < 8 ? 1 : bits / 8;
+  uint32_t bytes = lower_bytes(result->type->scalar);
   uint32_t count = tile_elements(result->type);
   if (op->data_bytes < (size_t)bytes * (op->data_splat ? 1 : count)) {
     lower_fail(l, op, FF_PARSE, "it has %zu bytes of data only", op->data_bytes);
@@ -74,7 +65,7 @@ static void lower_constant(lower *l, tile_op *op) {
   if (op->data_splat || count == 1) {
     lowered *value = lower_result(l, result, NULL);
     uint64_t element = element_bits(op, 0, bytes);
-    emit_bits(l, value->class, value->registers[0], element);
+    lower_set(l, value->class, value->registers[0], element);
     bool whole = result->type->scalar >= TILE_I4 && result->type->scalar <= TILE_I64;
     if (whole) value->divisor = element ? element & -element : UINT64_C(1) << 32;
     return;
@@ -709,8 +700,8 @@ static void lower_scan(lower *l, tile_op *op) {
         next[i][r] = result[i];
         if (!takes || !by_thread) continue;
         next[i][r] = lower_register(l, f.class[i]);
-        emit_select(l, f.class[i], next[i][r], reverse ? current[i] : result[i],
-                    reverse ? result[i] : current[i], upper);
+        emit_select(l, f.class[i], next[i][r], reverse ? current[i] : result[i], reverse ? result[i] : current[i],
+                    upper);
       }
     }
     for (uint32_t i = 0; i < f.count; i++) f.registers[i] = next[i];

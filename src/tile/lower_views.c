@@ -214,7 +214,7 @@ static bool access_begin(lower *l, access *a, const tile_op *op, const tile_valu
   }
   a->tensor = lower_value(l, view)->tensor;
   a->scalar = a->tensor_type->scalar;
-  a->bytes = memory_bytes(a->scalar);
+  a->bytes = lower_bytes(a->scalar);
   a->halves = tile_scalar_bits(a->scalar) == 4;
   uint32_t bit = 0;
   for (uint32_t k = a->view->rank; k-- > 0;) {
@@ -325,11 +325,7 @@ static uint32_t inside_all(lower *l, access *a, uint32_t r) {
   for (uint32_t k = 0; k < a->view->rank; k++) {
     if (a->known_inside[k]) continue;
     uint32_t one = inside_dimension(l, a, k, r & a->checked);
-    if (all) {
-      uint32_t both = lower_register(l, CLASS_PREDICATE);
-      lower_emit(l, "and.pred %%p%u, %%p%u, %%p%u;", both, all, one);
-      all = both;
-    } else all = one;
+    all = lower_both(l, all, one);
   }
   return *known = all;
 }
@@ -430,7 +426,7 @@ static void access_each(lower *l, access *a, const accessed *what) {
   char address[64];
   for (uint32_t r = 0; r < a->registers && !l->status; r += a->vector)
     what->each(l, a->op, a->scalar, what->registers + r, a->vector, address_text(l, a, r, address, sizeof address),
-               memory_both(l, inside_all(l, a, r), what->owner), what->pad);
+               lower_both(l, inside_all(l, a, r), what->owner), what->pad);
 }
 
 /* The predicate that the whole tile lies inside of the tensor: the same in all threads. */
@@ -442,7 +438,7 @@ static uint32_t tile_inside(lower *l, const access *a) {
     lower_emit(l, "add.u64 %%d%u, %%d%u, %lld;", end, a->origin[k], (long long)a->view->shape[k]);
     lower_emit(l, "setp.le.u64 %%p%u, %%d%u, %%d%u;", one, end,
                shape_register(l, a->tensor_type, a->tensor, a->in_tensor[k]));
-    all = memory_both(l, all, one);
+    all = lower_both(l, all, one);
   }
   return all;
 }
@@ -472,7 +468,7 @@ static void load_one(lower *l, const tile_op *op, tile_scalar scalar, uint32_t *
                      uint32_t predicate, uint64_t pad) {
   char order[32];
   memory_order_text(order, sizeof order, op->ordering, op->scope);
-  for (uint32_t i = 0; predicate && i < count; i++) memory_constant(l, lower_class(scalar), to[i], pad);
+  for (uint32_t i = 0; predicate && i < count; i++) lower_set(l, lower_class(scalar), to[i], pad);
   memory_load(l, order, scalar, to, count, address, predicate);
 }
 
@@ -539,7 +535,7 @@ static void reduce_one(lower *l, const tile_op *op, tile_scalar scalar, uint32_t
   (void)pad;
   FF_ASSERT(n == 1);
   char what[32], guard[24];
-  memory_guard_text(guard, sizeof guard, predicate);
+  lower_guard_text(guard, sizeof guard, predicate);
   if (!memory_rmw_text(l, op, scalar, what, sizeof what)) {
     lower_fail(l, op, FF_UNSUPPORTED, "this operation on %s", tile_scalar_name(scalar));
     return;

@@ -595,6 +595,37 @@ def case_broadcasts(gpu, r):
     same(folded.values(), sums, f'{shape} along {d}')
 
 
+def case_changed_places(gpu, r):
+    """Loops whose carried values change places, in all orders: tiles, scalars, and parts that are one's and another's."""
+    kinds = [r.choice([[64], [4, 16], [256], []]) for _ in range(r.randrange(2, 6))]
+    values = [[r.randrange(100) for _ in range(product(shape))] for shape in kinds]
+    order = list(range(len(kinds)))
+    for shape in {str(k): k for k in kinds}.values():
+        mine = [k for k in order if kinds[k] == shape]
+        for k, other in zip(mine, [r.choice(mine) for _ in mine] if r.random() < .3 else r.sample(mine, len(mine))):
+            order[k] = other
+    times, changed = r.randrange(5), r.randrange(len(kinds))
+    m = t.Module()
+    f = m.entry('places', ['i32'] + [t.ptr('i32')] * len(kinds))
+    tiles = [load_all(f, p, s) if s else f.load_ptr_tko(p)[0] for p, s in zip(f.arguments[1:], kinds)]
+    with f.for_(f.constant('i32', 0), f.arguments[0], f.constant('i32', 1), tiles) as loop:
+        carried = loop.arguments[1:]
+        new = [carried[k] for k in order]
+        new[changed] = f.addi(new[changed], carried[changed])
+        f.continue_(*new)
+    for p, s, value in zip(f.arguments[1:], kinds, loop.results):
+        store_all(f, p, value) if s else f.store_ptr_tko(p, value)
+    f.return_()
+    memory = [gpu.upload('i32', v) for v in values]
+    gpu.run(m, [1], c.c_int32(times), *memory)
+    for _ in range(times):
+        new = [values[k] for k in order]
+        new[changed] = [x + y for x, y in zip(new[changed], values[changed])]
+        values = new
+    for k, (got, wanted) in enumerate(zip(memory, values)):
+        same(got.values(), [wrap(x, 32) for x in wanted], f'{k} of {kinds} as {order}, {changed} changed, {times} times')
+
+
 def case_counts(gpu, r):
     """Loops that count near the ends of their type, signed and unsigned."""
     scalar, is_unsigned = r.choice(['i32', 'i64']), r.random() < .5
@@ -863,6 +894,23 @@ def case_odd_nibbles(gpu, r):
     image = c.c_void_p()
     status = gpu.cuda.cuModuleLoadData(c.byref(image), m.bytes())
     assert (status == 0) == (kind in ('good', 'single row')), f'{kind}: {status}'
+
+
+def case_any_element(gpu, r):
+    """A function that gives one of its operands, beside an operation that is not used: all threads have the same element."""
+    n, which = 2 << r.randrange(10), r.randrange(2)
+    value = r.sample(range(10000), n)
+    m = t.Module()
+    f = m.entry('any', [t.ptr('i32')] * 2)
+    with f.reduce([load_all(f, f.arguments[0], [n])], 0, [0]) as fold:
+        f.addi(*fold.arguments)
+        f.yield_(fold.arguments[which])
+    store_all(f, f.arguments[1], f.broadcast(t.tile('i32', n), f.reshape(t.tile('i32', 1), fold.results[0])))
+    f.return_()
+    out = gpu.upload('i32', [-1] * n)
+    gpu.run(m, [1], gpu.upload('i32', value), out)
+    got = set(out.values())
+    assert len(got) == 1 and got < set(value), f'argument {which} of {n}: {len(got)} different elements'
 
 
 def case_globals(gpu, r):
