@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""limits.py TEXTS FOLDER: small modules that ask for a lot, translated by TEXTS (texts.c --translate).
+"""limits.py TEXTS FOLDER: small modules that ask for a lot, or for what there is not, translated by TEXTS (texts.c --translate).
 
 A few bytes of bytecode name a tile of a million elements, or one that is made of another a hundred thousand times. Each of
 these modules is translated, or is refused with the limit that it goes beyond, within a time and an amount of memory.
@@ -91,8 +91,23 @@ def carried():
     return m
 
 
+def nibbles(name, shape, strides):
+    """Elements of 4 bits, two in a byte."""
+    def make():
+        m = t.Module()
+        f = m.entry('kernel', [t.ptr('i4')])
+        view = f.partition(f.tensor_view(f.arguments[0], shape, strides), [2, 4])
+        f.load_view_tko(view, [f.constant('i32', 0)] * 2)
+        f.return_()
+        return m
+    make.__name__ = 'nibbles_' + name
+    return make
+
+
 CASES = [(permuted, 'bytes of PTX'), (nested, 'its translation takes more than 1 GiB'), (joined, 'its translation takes more than 1 GiB'),
-         (numbers, "the module's globals take more than 256 MiB"), (printed, "the module's translation has more than 256 MiB"), (carried, 'bytes of PTX')]
+         (numbers, "the module's globals take more than 256 MiB"), (printed, "the module's translation has more than 256 MiB"), (carried, 'bytes of PTX'),
+         (nibbles('even', [3, 6], [8, 1]), 'bytes of PTX'), (nibbles('one_row', [1, 6], [7, 1]), 'bytes of PTX'),
+         (nibbles('odd_rows', [3, 5], [8, 1]), 'do not come in pairs'), (nibbles('odd_stride', [3, 6], [7, 1]), 'do not come in pairs')]
 
 folder.mkdir(parents=True, exist_ok=True)
 wrong = 0

@@ -881,21 +881,6 @@ def case_nibbles(gpu, r):
     same(back.values(), [kept[i] | kept[i + 1] << 4 for i in range(0, n, 2)], what + ', stored')
 
 
-def case_odd_nibbles(gpu, r):
-    """Elements of 4 bits of which rows begin in the middle of a byte, or end there, are refused; unless it is a single row."""
-    kind = r.choice(['good', 'odd row', 'odd stride', 'single row'])
-    shape, strides = {'good': ([3, 6], [8, 1]), 'odd row': ([3, 5], [8, 1]), 'odd stride': ([3, 6], [7, 1]), 'single row': ([1, 6], [7, 1])}[kind]
-    m = t.Module()
-    f = m.entry('odd', [t.ptr('i4')] * 2)
-    a, b = (f.partition(f.tensor_view(p, shape, strides), [2, 4]) for p in f.arguments)
-    zero = f.constant('i32', 0)
-    f.store_view_tko(f.load_view_tko(a, [zero, zero])[0], b, [zero, zero])
-    f.return_()
-    image = c.c_void_p()
-    status = gpu.cuda.cuModuleLoadData(c.byref(image), m.bytes())
-    assert (status == 0) == (kind in ('good', 'single row')), f'{kind}: {status}'
-
-
 def case_any_element(gpu, r):
     """A function that gives one of its operands, beside an operation that is not used: all threads have the same element."""
     n, which = 2 << r.randrange(10), r.randrange(2)
