@@ -22,6 +22,7 @@ FORMATS = {'i8': 'b', 'i16': 'h', 'i32': 'i', 'i64': 'q', 'f16': 'e', 'f32': 'f'
 
 class Gpu:
     def __init__(self):
+        self.warps = 0  # of a block, as a hint; 0: none
         self.cuda = c.CDLL('libcuda.so.1')
         context = c.c_void_p()
         self.call('cuInit', 0)
@@ -38,6 +39,8 @@ class Gpu:
         return Buffer(self, scalar, struct.pack(f'<{len(values)}{FORMATS[scalar]}', *values))
 
     def run(self, module, grid, *arguments):
+        if self.warps:
+            module.functions[0].hints = {'default': {'num_worker_warps_per_cta': self.warps}}
         image, kernel = c.c_void_p(), c.c_void_p()
         self.call('cuModuleLoadData', c.byref(image), module.bytes())
         self.call('cuModuleGetFunction', c.byref(kernel), image, module.functions[0].name.encode())
@@ -927,11 +930,12 @@ def main():
     for name in arguments or cases:
         for i in range(rounds):
             try:
+                gpu.warps = random.Random(f'warps {name} {seed + i}').choice([0, 0, 1, 2, 4, 8, 16])
                 cases[name](gpu, random.Random(f'{name} {seed + i}'))
                 passed += 1
             except (AssertionError, RuntimeError) as e:
                 failed += 1
-                print(f'{name} --seed {seed + i}: {e}')
+                print(f'{name} --seed {seed + i}, {gpu.warps} warps: {e}')
     print(f'{passed} passed, {failed} failed')
     return failed > 0
 
