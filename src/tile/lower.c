@@ -79,7 +79,7 @@ lowered *lower_alias(lower *l, tile_value *result, const lowered *as) {
 
 uint32_t lower_scalar(lower *l, const tile_value *value) {
   const lowered *v = lower_value(l, value);
-  while (v->lazy) v = v->lazy; /* of one element: whatever the broadcast says, it is that one */
+  FF_CHECK(!v->lazy); /* a broadcast to one element is the value itself */
   return v->registers[0];
 }
 
@@ -454,7 +454,6 @@ static void lower_if(lower *l, tile_op *op) {
   t.results = result_values(l, op);
   l->loop = &t;
   lower_emit(l, "@!%%p%u bra.uni L%u;", condition, other);
-  l->scratch_known = false; /* the side that was not taken may have left anything; its code stands in between */
   lower_body(l, op->regions[0]);
   place_label(l, other);
   if (op->regions[1]->op_count) lower_body(l, op->regions[1]);

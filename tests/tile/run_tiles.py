@@ -629,6 +629,118 @@ def case_changed_places(gpu, r):
         same(got.values(), [wrap(x, 32) for x in wanted], f'{k} of {kinds} as {order}, {changed} changed, {times} times')
 
 
+def case_jumps(gpu, r):
+    """continue, break and return in branches of branches, with tiles that threads exchange on some of the ways only."""
+    n = power(r, 4)
+    start = [r.randrange(100) for _ in range(n * n)]
+    times, a, b, end = r.randrange(1, 9), r.randrange(1, 4), r.randrange(1, 4), r.randrange(1, 200)
+    m = t.Module()
+    f = m.entry('jumps', [t.ptr('i32')] + ['i32'] * 4)
+    zero, one = f.constant('i32', 0), f.constant('i32', 1)
+    tile = load_all(f, f.arguments[0], [n, n])
+
+    def splat(number):
+        return f.broadcast(tile.type, f.reshape(t.tile('i32', 1, 1), number))
+    with f.for_(zero, f.arguments[1], one, [tile, zero]) as outer:
+        i, x, s = outer.arguments
+        with f.if_(f.cmpi('eq', f.remi(i, f.arguments[2]), zero)) as first:
+            turned = f.permute(x, [1, 0])
+            with f.if_(f.cmpi('lt', s, f.arguments[4])) as second:
+                f.continue_(f.addi(x, f.addi(turned, turned)), f.addi(s, i))
+                second.otherwise()
+                f.yield_()
+            f.yield_()
+            first.otherwise()
+            f.yield_()
+        with f.loop([x, i], [x.type, 'i32']) as inner:
+            y, k = inner.arguments
+            with f.if_(f.cmpi('gt', k, f.arguments[3])) as done:
+                with f.if_(f.cmpi('eq', f.andi(k, one), zero)) as even:
+                    f.break_(f.permute(y, [1, 0]), k)
+                    even.otherwise()
+                    f.continue_(f.addi(y, splat(k)), f.addi(k, one))
+                f.yield_()
+                done.otherwise()
+                f.yield_()
+            f.continue_(f.addi(y, f.permute(y, [1, 0])), f.addi(k, one))
+        f.continue_(inner.results[0], f.addi(s, inner.results[1]))
+    store_all(f, f.arguments[0], outer.results[0])
+    with f.if_(f.cmpi('ge', outer.results[1], f.arguments[4])) as stop:
+        f.return_()
+        stop.otherwise()
+        f.yield_()
+    store_all(f, f.arguments[0], splat(outer.results[1]))
+    f.return_()
+    memory = gpu.upload('i32', start)
+    gpu.run(m, [1], memory, *[c.c_int32(x) for x in (times, a, b, end)])
+
+    def turn(x):
+        return made([n, n], lambda e: x[at([n, n], e[::-1])])
+    x, s = start, 0
+    for i in range(times):
+        if i % a == 0 and s < end:
+            x, s = [u + 2 * v for u, v in zip(x, turn(x))], s + i
+            continue
+        k = i
+        while True:
+            if k > b and k % 2 == 0:
+                x = turn(x)
+                break
+            x = [u + k for u in x] if k > b else [u + v for u, v in zip(x, turn(x))]
+            k += 1
+        s += k
+    same(memory.values(), [wrap(u, 32) for u in (x if s >= end else [s] * len(x))], f'{n} x {n}, {times} times, {a} {b} {end}')
+
+
+def case_divisors(gpu, r):
+    """What is known of an address decides how many elements go at once: arithmetic of multiples, then loads from there."""
+    scalar, number = r.choice(['i8', 'i16', 'i32']), r.choice(['i32', 'i64'])
+    given = [r.randrange(-64, 64) << r.randrange(7) for _ in range(4)]
+    m = t.Module()
+    f = m.entry('divisors', [t.ptr(scalar), t.ptr(scalar)] + [number] * 4)
+    base = f.assume(f.arguments[0], t.div_by(16))
+    known = [(f.assume(v, t.div_by(x & -x if x else 64)), x) for v, x in zip(f.arguments[2:], given)]
+    known += [(f.constant(number, x), x) for x in [r.randrange(1, 40), 16 * r.randrange(-3, 4), 0]]
+    for _ in range(r.randrange(1, 7)):
+        kind = r.choice(['addi', 'subi', 'muli', 'andi', 'ori', 'mini', 'maxi', 'negi', 'shli', 'select', 'count', 'resize'])
+        (v, x), (w, y) = r.choice(known), r.choice(known)
+        if kind == 'negi':
+            known.append((f.negi(v), -x))
+        elif kind == 'shli':
+            n = r.randrange(5)
+            known.append((f.shli(v, f.constant(number, n)), x << n))
+        elif kind == 'select':
+            known.append((f.select(f.cmpi('lt', v, w), v, w), x if x < y else y))
+        elif kind == 'resize':
+            narrow = f.trunci(t.tile('i16'), v)
+            known.append((f.exti(t.tile(number), narrow), wrap(x, 16)))
+        elif kind == 'count':  # the last of some turns
+            with f.for_(v, f.addi(v, f.constant(number, 1)), f.constant(number, r.choice([1, 2, 16])), [w]) as loop:
+                f.continue_(f.addi(loop.arguments[0], loop.arguments[1]))
+            known.append((loop.results[0], x + y))
+        else:
+            of = {'addi': x + y, 'subi': x - y, 'muli': x * y, 'andi': x & y, 'ori': x | y, 'mini': min(x, y), 'maxi': max(x, y)}[kind]
+            known.append((getattr(f, kind)(v, w), of))
+        if abs(known[-1][1]) > 1 << 28:
+            known.pop()
+    v, x = known[-1]
+    part = f.andi(v, f.constant(number, 1023))
+    tile, span = r.choice([[64], [4, 16], [256]]), r.choice([64, 48, 20])
+    shape = tile if len(tile) == 1 else [4, 16]
+    strides = [1] if len(tile) == 1 else [span, 1]
+    first = f.offset(base, part)
+    view = f.partition(f.tensor_view(first, shape, strides), tile)
+    zero = f.constant('i32', 0)
+    store_all(f, f.arguments[1], f.load_view_tko(view, [zero] * len(tile))[0])
+    f.return_()
+    values = [r.randrange(-100, 100) for _ in range(2048)]
+    out = gpu.upload(scalar, [0] * product(tile))
+    kind = c.c_int32 if number == 'i32' else c.c_int64
+    gpu.run(m, [1], gpu.upload(scalar, values), out, *[kind(n) for n in given])
+    wanted = made(tile, lambda i: values[(x & 1023) + sum(k * n for k, n in zip(i, strides))])
+    same(out.values(), wanted, f'{scalar} at {x}, {tile} {strides}')
+
+
 def case_counts(gpu, r):
     """Loops that count near the ends of their type, signed and unsigned."""
     scalar, is_unsigned = r.choice(['i32', 'i64']), r.random() < .5
