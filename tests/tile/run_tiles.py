@@ -18,6 +18,8 @@ FORMATS = {'i8': 'b', 'i16': 'h', 'i32': 'i', 'i64': 'q', 'f16': 'e', 'f32': 'f'
            'tf32': 'f', 'e8m0': 'B', 'e2m1': 'B'}
 
 
+OFTEN = {'views': 8, 'divisors': 4, 'shapes': 4}  # rounds of cases that are cheap and have many forms
+
 # ---- the driver ----
 
 class Gpu:
@@ -528,7 +530,7 @@ def case_loops(gpu, r):
     same(out.values(), [wrap(u - 3 * v + n, 32) for u, v in zip(x, y)], f'{shape}, {outer} x {inner} times, to {stop}')
 
 
-def case_large(gpu, r):
+def case_in_parts(gpu, r):
     """Tiles that are larger than what threads exchange in one go."""
     scalar = r.choice(['i32', 'i64', 'f64', 'i16'])
     count = r.choice([1, 1, 2]) * 65536 // struct.calcsize(FORMATS[scalar])
@@ -536,7 +538,7 @@ def case_large(gpu, r):
     shape = [rows, count // rows]
     value = [r.randrange(-99, 99) for _ in range(count)]
     m = t.Module(1304)
-    f = m.entry('large', [t.ptr(scalar)] * 3)
+    f = m.entry('in_parts', [t.ptr(scalar)] * 3)
     turned = f.permute(load_all(f, f.arguments[0], shape), [1, 0])
     store_all(f, f.arguments[1], turned)
     part = [max(1, n // r.choice([1, 2, 4])) for n in shape[::-1]]
@@ -1040,7 +1042,7 @@ def main():
     cases = {name[5:]: value for name, value in globals().items() if name.startswith('case_')}
     passed = failed = 0
     for name in arguments or cases:
-        for i in range(rounds):
+        for i in range(rounds * OFTEN.get(name, 1)):
             try:
                 gpu.warps = random.Random(f'warps {name} {seed + i}').choice([0, 0, 1, 2, 4, 8, 16])
                 cases[name](gpu, random.Random(f'{name} {seed + i}'))
