@@ -412,7 +412,7 @@ def case_matrix(gpu, r):
     batch = r.choice([None, None, 1, 2, 4])
     rows, columns, depth = power(r, 7), power(r, 6), power(r, 6)
     if r.random() < .5:  # as mma.sync takes them
-        rows, columns, depth = max(rows, 16), max(columns, 8), max(depth, 32)
+        rows, columns, depth = max(rows, r.choice([16, 32, 64, 128])), max(columns, r.choice([8, 16, 32])), max(depth, 32)
     lead = [] if batch is None else [batch]
     signs = r.random() < .5, r.random() < .5
 
@@ -730,10 +730,16 @@ def case_divisors(gpu, r):
     tile, span = r.choice([[64], [4, 16], [256]]), r.choice([64, 48, 20])
     shape = tile if len(tile) == 1 else [4, 16]
     strides = [1] if len(tile) == 1 else [span, 1]
-    first = f.offset(base, part)
-    view = f.partition(f.tensor_view(first, shape, strides), tile)
-    zero = f.constant('i32', 0)
-    store_all(f, f.arguments[1], f.load_view_tko(view, [zero] * len(tile))[0])
+
+    def copy(place):
+        view = f.partition(f.tensor_view(f.offset(base, place), shape, strides), tile)
+        store_all(f, f.arguments[1], f.load_view_tko(view, [f.constant('i32', 0)] * len(tile))[0])
+    if r.random() < .5:
+        copy(part)
+    else:  # by the counter of a loop
+        with f.for_(part, f.addi(part, f.constant(number, 1)), f.constant(number, r.choice([1, 2, 16]))) as loop:
+            copy(loop.arguments[0])
+            f.continue_()
     f.return_()
     values = [r.randrange(-100, 100) for _ in range(2048)]
     out = gpu.upload(scalar, [0] * product(tile))
