@@ -163,7 +163,8 @@ def case_views(gpu, r):
     rows = [r.randrange(-3, tensor[sparse] + 3) for _ in range(tile[sparse])]
 
     m = t.Module()
-    f = m.entry('views', [t.ptr(scalar), t.ptr(scalar), t.ptr(scalar), t.ptr('i32')] + ['i32'] * (2 * rank + rank))
+    of_rows = r.choice(['i32', 'i64'])
+    f = m.entry('views', [t.ptr(scalar), t.ptr(scalar), t.ptr(scalar), t.ptr(of_rows)] + ['i32'] * (2 * rank + rank))
     source, out, back, rows_at = f.arguments[:4]
     sizes, spans, indices = (f.arguments[4 + i * rank:4 + (i + 1) * rank] for i in range(3))
     assumed = r.random() < .7
@@ -195,7 +196,7 @@ def case_views(gpu, r):
     count = product(tile)
     a, b, d = gpu.upload(scalar, values), gpu.upload(scalar, [0] * count), gpu.upload(scalar, [0] * n)
     numbers = [c.c_int32(x) for x in tensor + strides + index]
-    gpu.run(m, [1], a, b, d, gpu.upload('i32', rows), *numbers)
+    gpu.run(m, [1], a, b, d, gpu.upload(of_rows, rows), *numbers)
 
     wanted_back = [0] * n
     outside = {'zero': 0.0, None: 0.0, 'neg_zero': -0.0, 'pos_inf': float('inf'), 'neg_inf': -float('inf'), 'nan': 'nan'}[padding]
