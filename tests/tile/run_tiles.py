@@ -7,124 +7,15 @@ Run it below `farfault run`, or with the virtual GPU's folder in LD_LIBRARY_PATH
 fails prints its seed. The last line is "N passed, N failed".
 """
 import ctypes as c
-import itertools
 import random
 import struct
 import sys
 
+import kernels_control
 import tile_ir as t
-
-FORMATS = {'i8': 'b', 'i16': 'h', 'i32': 'i', 'i64': 'q', 'f16': 'e', 'f32': 'f', 'f64': 'd', 'i1': 'B', 'e4m3': 'B', 'e5m2': 'B', 'bf16': 'H',
-           'tf32': 'f', 'e8m0': 'B', 'e2m1': 'B'}
-
+from kernels import Buffer, FORMATS, Gpu, at, each, load_all, made, power, product, same, small_shape, store_all, strides_of, wrap
 
 OFTEN = {'views': 8, 'divisors': 4, 'shapes': 4}  # rounds of cases that are cheap and have many forms
-
-# ---- the driver ----
-
-class Gpu:
-    def __init__(self):
-        self.warps = 0  # of a block, as a hint; 0: none
-        self.cuda = c.CDLL('libcuda.so.1')
-        context = c.c_void_p()
-        self.call('cuInit', 0)
-        self.call('cuDevicePrimaryCtxRetain', c.byref(context), 0)
-        self.call('cuCtxSetCurrent', context)
-
-    def call(self, name, *arguments):
-        status = getattr(self.cuda, name)(*arguments)
-        if status:
-            raise RuntimeError(f'{name}: error {status}')
-
-    def upload(self, scalar, values):
-        """A buffer in device memory."""
-        return Buffer(self, scalar, struct.pack(f'<{len(values)}{FORMATS[scalar]}', *values))
-
-    def run(self, module, grid, *arguments):
-        if self.warps:
-            module.functions[0].hints = {'default': {'num_worker_warps_per_cta': self.warps}}
-        image, kernel = c.c_void_p(), c.c_void_p()
-        self.call('cuModuleLoadData', c.byref(image), module.bytes())
-        self.call('cuModuleGetFunction', c.byref(kernel), image, module.functions[0].name.encode())
-        values = [a.address if isinstance(a, Buffer) else a for a in arguments]
-        pointers = (c.c_void_p * len(values))(*[c.cast(c.byref(v), c.c_void_p) for v in values])
-        grid = list(grid) + [1] * (3 - len(grid))
-        self.call('cuLaunchKernel', kernel, *grid, 1, 1, 1, 0, None, pointers, None)
-        self.call('cuCtxSynchronize')
-        self.call('cuModuleUnload', image)
-
-
-class Buffer:
-    def __init__(self, gpu, scalar, data):
-        self.gpu, self.scalar, self.bytes, self.address = gpu, scalar, len(data), c.c_uint64()
-        gpu.call('cuMemAlloc_v2', c.byref(self.address), c.c_size_t(max(len(data), 1)))
-        gpu.call('cuMemcpyHtoD_v2', self.address, data, c.c_size_t(len(data)))
-
-    def values(self):
-        data = c.create_string_buffer(max(self.bytes, 1))
-        self.gpu.call('cuMemcpyDtoH_v2', data, self.address, c.c_size_t(self.bytes))
-        count = self.bytes // struct.calcsize(FORMATS[self.scalar])
-        return list(struct.unpack(f'<{count}{FORMATS[self.scalar]}', data.raw[:self.bytes]))
-
-
-# ---- tiles in Python: a shape and a flat list ----
-
-def strides_of(shape):
-    strides, n = [], 1
-    for size in reversed(shape):
-        strides.insert(0, n)
-        n *= size
-    return strides
-
-
-def product(numbers):
-    n = 1
-    for number in numbers:
-        n *= number
-    return n
-
-
-def each(shape):
-    return itertools.product(*[range(n) for n in shape])
-
-
-def at(shape, index):
-    return sum(i * s for i, s in zip(index, strides_of(shape)))
-
-
-def made(shape, of):
-    return [of(index) for index in each(shape)]
-
-
-def power(r, most):
-    return 1 << r.randrange(most + 1)
-
-
-def small_shape(r, rank, elements):
-    """A shape of that rank with at most so many elements."""
-    shape = [1] * rank
-    for _ in range(r.randrange(elements.bit_length())):
-        shape[r.randrange(rank)] *= 2
-    return shape
-
-
-def same(got, wanted, what):
-    if got != wanted:
-        bad = [i for i in range(len(wanted)) if got[i] != wanted[i]]
-        raise AssertionError(f'{what}: {len(bad)} of {len(wanted)} wrong, the first at {bad[0]}: {got[bad[0]]}, not {wanted[bad[0]]}')
-
-
-def store_all(f, base, value):
-    """Stores a tile as a compact tensor."""
-    shape = value.type[2]
-    view = f.partition(f.tensor_view(base, list(shape), strides_of(shape)), shape)
-    zero = f.constant('i32', 0)
-    f.store_view_tko(value, view, [zero] * len(shape))
-
-
-def load_all(f, base, shape):
-    view = f.partition(f.tensor_view(base, list(shape), strides_of(shape)), shape)
-    return f.load_view_tko(view, [f.constant('i32', 0)] * len(shape))[0]
 
 
 # ---- cases ----
@@ -313,11 +204,6 @@ def case_large(gpu, r):
     same(most.values(), [max(row) for row in rows], f'{scalar} {shape}, largest of rows')
 
 
-def wrap(x, bits):
-    x &= (1 << bits) - 1
-    return x - (1 << bits) if x >> (bits - 1) else x
-
-
 def case_reduce(gpu, r):
     """Sums, products, extremes, and the place of the largest."""
     shape = small_shape(r, r.randrange(1, 4), 2048)
@@ -481,56 +367,6 @@ def case_scaled(gpu, r):
     same(out.values(), wanted, f'{scalar} scaled by {scale}, {rows} x {depth} x {columns}, blocks of {block}')
 
 
-def case_loops(gpu, r):
-    """Loops that carry tiles of which one becomes another, in others, with branches."""
-    shape = small_shape(r, 2, 512)
-    count = product(shape)
-    one, two = ([r.randrange(100) for _ in range(count)] for _ in range(2))
-    outer, inner, stop = r.randrange(1, 5), r.randrange(0, 5), r.randrange(1, 20)
-    square = shape[0] == shape[1]
-    m = t.Module()
-    f = m.entry('loops', [t.ptr('i32')] * 3 + ['i32'] * 3)
-    a, b = load_all(f, f.arguments[0], shape), load_all(f, f.arguments[1], shape)
-    outer_end, inner_end, stop_at = f.arguments[3:]
-    zero, step = f.constant('i32', 0), f.constant('i32', 1)
-    with f.for_(zero, outer_end, step, [a, b, zero]) as loop:
-        i, x, y, n = loop.arguments
-        with f.for_(zero, inner_end, step, [x, y, n]) as nested:
-            j, p, q, k = nested.arguments
-            with f.if_(f.cmpi('lt', f.addi(i, j), f.constant('i32', 3)), [p.type, 'i32']) as choice:
-                f.yield_(f.addi(p, q), f.addi(k, step))
-                choice.otherwise()
-                f.yield_(f.permute(p, [1, 0]) if square else f.subi(p, q), k)
-            f.continue_(q, choice.results[0], choice.results[1])
-        with f.loop([nested.results[0], zero], [x.type, 'i32']) as endless:
-            v, s = endless.arguments
-            with f.if_(f.cmpi('ge', s, stop_at)) as done:
-                f.break_(v, s)
-                done.otherwise()
-                f.yield_()
-            f.continue_(f.addi(v, f.broadcast(v.type, f.reshape(t.tile('i32', 1, 1), s))), f.addi(s, f.constant('i32', 3)))
-        f.continue_(nested.results[1], endless.results[0], f.addi(nested.results[2], endless.results[1]))
-    x, y, n = loop.results
-    store_all(f, f.arguments[2], f.addi(f.subi(x, f.muli(y, f.constant(x.type, 3))), f.broadcast(x.type, f.reshape(t.tile('i32', 1, 1), n))))
-    f.return_()
-    out = gpu.upload('i32', [0] * count)
-    gpu.run(m, [1], gpu.upload('i32', one), gpu.upload('i32', two), out, *[c.c_int32(x) for x in (outer, inner, stop)])
-    x, y, n = one, two, 0
-    for i in range(outer):
-        p, q, k = x, y, n
-        for j in range(inner):
-            if i + j < 3:
-                new, k = [u + v for u, v in zip(p, q)], k + 1
-            else:
-                new = made(shape, lambda e: p[at(shape, e[::-1])]) if square else [u - v for u, v in zip(p, q)]
-            p, q = q, new
-        v, s = p, 0
-        while s < stop:
-            v, s = [e + s for e in v], s + 3
-        x, y, n = q, v, k + s
-    same(out.values(), [wrap(u - 3 * v + n, 32) for u, v in zip(x, y)], f'{shape}, {outer} x {inner} times, to {stop}')
-
-
 def case_in_parts(gpu, r):
     """Tiles that are larger than what threads exchange in one go."""
     scalar = r.choice(['i32', 'i64', 'f64', 'i16'])
@@ -599,185 +435,6 @@ def case_broadcasts(gpu, r):
         a, b = b, [a[0] + b[0]] * len(a)
     same(out.values(), [wrap(x - y, 32) for x, y in zip(a, b)], f'{shape}, {times} times')
     same(folded.values(), sums, f'{shape} along {d}')
-
-
-def case_changed_places(gpu, r):
-    """Loops whose carried values change places, in all orders: tiles, scalars, and parts that are one's and another's."""
-    kinds = [r.choice([[64], [4, 16], [256], []]) for _ in range(r.randrange(2, 6))]
-    values = [[r.randrange(100) for _ in range(product(shape))] for shape in kinds]
-    order = list(range(len(kinds)))
-    for shape in {str(k): k for k in kinds}.values():
-        mine = [k for k in order if kinds[k] == shape]
-        for k, other in zip(mine, [r.choice(mine) for _ in mine] if r.random() < .3 else r.sample(mine, len(mine))):
-            order[k] = other
-    times, changed = r.randrange(5), r.randrange(len(kinds))
-    m = t.Module()
-    f = m.entry('places', ['i32'] + [t.ptr('i32')] * len(kinds))
-    tiles = [load_all(f, p, s) if s else f.load_ptr_tko(p)[0] for p, s in zip(f.arguments[1:], kinds)]
-    with f.for_(f.constant('i32', 0), f.arguments[0], f.constant('i32', 1), tiles) as loop:
-        carried = loop.arguments[1:]
-        new = [carried[k] for k in order]
-        new[changed] = f.addi(new[changed], carried[changed])
-        f.continue_(*new)
-    for p, s, value in zip(f.arguments[1:], kinds, loop.results):
-        store_all(f, p, value) if s else f.store_ptr_tko(p, value)
-    f.return_()
-    memory = [gpu.upload('i32', v) for v in values]
-    gpu.run(m, [1], c.c_int32(times), *memory)
-    for _ in range(times):
-        new = [values[k] for k in order]
-        new[changed] = [x + y for x, y in zip(new[changed], values[changed])]
-        values = new
-    for k, (got, wanted) in enumerate(zip(memory, values)):
-        same(got.values(), [wrap(x, 32) for x in wanted], f'{k} of {kinds} as {order}, {changed} changed, {times} times')
-
-
-def case_jumps(gpu, r):
-    """continue, break and return in branches of branches, with tiles that threads exchange on some of the ways only."""
-    n = power(r, 4)
-    start = [r.randrange(100) for _ in range(n * n)]
-    times, a, b, end = r.randrange(1, 9), r.randrange(1, 4), r.randrange(1, 4), r.randrange(1, 200)
-    m = t.Module()
-    f = m.entry('jumps', [t.ptr('i32')] + ['i32'] * 4)
-    zero, one = f.constant('i32', 0), f.constant('i32', 1)
-    tile = load_all(f, f.arguments[0], [n, n])
-
-    def splat(number):
-        return f.broadcast(tile.type, f.reshape(t.tile('i32', 1, 1), number))
-    with f.for_(zero, f.arguments[1], one, [tile, zero]) as outer:
-        i, x, s = outer.arguments
-        with f.if_(f.cmpi('eq', f.remi(i, f.arguments[2]), zero)) as first:
-            turned = f.permute(x, [1, 0])
-            with f.if_(f.cmpi('lt', s, f.arguments[4])) as second:
-                f.continue_(f.addi(x, f.addi(turned, turned)), f.addi(s, i))
-                second.otherwise()
-                f.yield_()
-            f.yield_()
-            first.otherwise()
-            f.yield_()
-        with f.loop([x, i], [x.type, 'i32']) as inner:
-            y, k = inner.arguments
-            with f.if_(f.cmpi('gt', k, f.arguments[3])) as done:
-                with f.if_(f.cmpi('eq', f.andi(k, one), zero)) as even:
-                    f.break_(f.permute(y, [1, 0]), k)
-                    even.otherwise()
-                    f.continue_(f.addi(y, splat(k)), f.addi(k, one))
-                f.yield_()
-                done.otherwise()
-                f.yield_()
-            f.continue_(f.addi(y, f.permute(y, [1, 0])), f.addi(k, one))
-        f.continue_(inner.results[0], f.addi(s, inner.results[1]))
-    store_all(f, f.arguments[0], outer.results[0])
-    with f.if_(f.cmpi('ge', outer.results[1], f.arguments[4])) as stop:
-        f.return_()
-        stop.otherwise()
-        f.yield_()
-    store_all(f, f.arguments[0], splat(outer.results[1]))
-    f.return_()
-    memory = gpu.upload('i32', start)
-    gpu.run(m, [1], memory, *[c.c_int32(x) for x in (times, a, b, end)])
-
-    def turn(x):
-        return made([n, n], lambda e: x[at([n, n], e[::-1])])
-    x, s = start, 0
-    for i in range(times):
-        if i % a == 0 and s < end:
-            x, s = [u + 2 * v for u, v in zip(x, turn(x))], s + i
-            continue
-        k = i
-        while True:
-            if k > b and k % 2 == 0:
-                x = turn(x)
-                break
-            x = [u + k for u in x] if k > b else [u + v for u, v in zip(x, turn(x))]
-            k += 1
-        s += k
-    same(memory.values(), [wrap(u, 32) for u in (x if s >= end else [s] * len(x))], f'{n} x {n}, {times} times, {a} {b} {end}')
-
-
-def case_divisors(gpu, r):
-    """What is known of an address decides how many elements go at once: arithmetic of multiples, then loads from there."""
-    scalar, number = r.choice(['i8', 'i16', 'i32']), r.choice(['i32', 'i64'])
-    given = [r.randrange(-64, 64) << r.randrange(7) for _ in range(4)]
-    m = t.Module()
-    f = m.entry('divisors', [t.ptr(scalar), t.ptr(scalar)] + [number] * 4)
-    base = f.assume(f.arguments[0], t.div_by(16))
-    known = [(f.assume(v, t.div_by(x & -x if x else 64)), x) for v, x in zip(f.arguments[2:], given)]
-    known += [(f.constant(number, x), x) for x in [r.randrange(1, 40), 16 * r.randrange(-3, 4), 0]]
-    for _ in range(r.randrange(1, 7)):
-        kind = r.choice(['addi', 'subi', 'muli', 'andi', 'ori', 'mini', 'maxi', 'negi', 'shli', 'select', 'count', 'resize'])
-        (v, x), (w, y) = r.choice(known), r.choice(known)
-        if kind == 'negi':
-            known.append((f.negi(v), -x))
-        elif kind == 'shli':
-            n = r.randrange(5)
-            known.append((f.shli(v, f.constant(number, n)), x << n))
-        elif kind == 'select':
-            known.append((f.select(f.cmpi('lt', v, w), v, w), x if x < y else y))
-        elif kind == 'resize':
-            narrow = f.trunci(t.tile('i16'), v)
-            known.append((f.exti(t.tile(number), narrow), wrap(x, 16)))
-        elif kind == 'count':  # the last of some turns
-            with f.for_(v, f.addi(v, f.constant(number, 1)), f.constant(number, r.choice([1, 2, 16])), [w]) as loop:
-                f.continue_(f.addi(loop.arguments[0], loop.arguments[1]))
-            known.append((loop.results[0], x + y))
-        else:
-            of = {'addi': x + y, 'subi': x - y, 'muli': x * y, 'andi': x & y, 'ori': x | y, 'mini': min(x, y), 'maxi': max(x, y)}[kind]
-            known.append((getattr(f, kind)(v, w), of))
-        if abs(known[-1][1]) > 1 << 28:
-            known.pop()
-    v, x = known[-1]
-    part = f.andi(v, f.constant(number, 1023))
-    tile, span = r.choice([[64], [4, 16], [256]]), r.choice([64, 48, 20])
-    shape = tile if len(tile) == 1 else [4, 16]
-    strides = [1] if len(tile) == 1 else [span, 1]
-
-    def copy(place):
-        view = f.partition(f.tensor_view(f.offset(base, place), shape, strides), tile)
-        store_all(f, f.arguments[1], f.load_view_tko(view, [f.constant('i32', 0)] * len(tile))[0])
-    if r.random() < .5:
-        copy(part)
-    else:  # by the counter of a loop
-        with f.for_(part, f.addi(part, f.constant(number, 1)), f.constant(number, r.choice([1, 2, 16]))) as loop:
-            copy(loop.arguments[0])
-            f.continue_()
-    f.return_()
-    values = [r.randrange(-100, 100) for _ in range(2048)]
-    out = gpu.upload(scalar, [0] * product(tile))
-    kind = c.c_int32 if number == 'i32' else c.c_int64
-    gpu.run(m, [1], gpu.upload(scalar, values), out, *[kind(n) for n in given])
-    wanted = made(tile, lambda i: values[(x & 1023) + sum(k * n for k, n in zip(i, strides))])
-    same(out.values(), wanted, f'{scalar} at {x}, {tile} {strides}')
-
-
-def case_counts(gpu, r):
-    """Loops that count near the ends of their type, signed and unsigned."""
-    scalar, is_unsigned = r.choice(['i32', 'i64']), r.random() < .5
-    bits = int(scalar[1:])
-    least, most = (0, (1 << bits) - 1) if is_unsigned else (-1 << bits - 1, (1 << bits - 1) - 1)
-    step = r.choice([1, 2, 3, 1000, 1 << bits - 3])
-    start = r.choice([least, most, r.randrange(max(least, -100), 100)])
-    start = min(most, max(least, start + step * r.randrange(-5, 2) + r.randrange(-2, 3)))
-    end = max(least, min(most, start + step * r.randrange(-1, 5) + r.randrange(3)))
-    turns = [i for i in range(start, max(start, end), step)]
-    constant = r.random() < .5
-    m = t.Module(1304)
-    f = m.entry('counts', [t.ptr(scalar), scalar, scalar, scalar])
-    out, first, last, by = f.arguments
-    zero = f.constant(scalar, 0)
-    with f.for_(first, last, f.constant(scalar, step) if constant else by, [zero, zero], unsigned=is_unsigned) as loop:
-        i, n, total = loop.arguments
-        f.continue_(f.addi(n, f.constant(scalar, 1)), f.addi(f.muli(total, f.constant(scalar, 3)), i))
-    for k, value in enumerate(loop.results):
-        f.store_ptr_tko(f.offset(out, f.constant('i32', k)), value)
-    f.return_()
-    kind = c.c_int32 if bits == 32 else c.c_int64
-    memory = gpu.upload(scalar, [0, 0])
-    gpu.run(m, [1], memory, *[kind(x) for x in (start, end, step)])
-    total = 0
-    for i in turns:
-        total = 3 * total + i
-    same(memory.values(), [len(turns), wrap(total, bits)], f'{scalar} from {start} to {end} by {step}, unsigned {is_unsigned}')
 
 
 def case_pointers(gpu, r):
@@ -1046,7 +703,7 @@ def main():
         else:
             rounds = number
     gpu = Gpu()
-    cases = {name[5:]: value for name, value in globals().items() if name.startswith('case_')}
+    cases = {name[5:]: value for name, value in [*globals().items(), *vars(kernels_control).items()] if name.startswith('case_')}
     passed = failed = 0
     for name in arguments or cases:
         for i in range(rounds * OFTEN.get(name, 1)):
