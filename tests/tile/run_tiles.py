@@ -572,6 +572,29 @@ def case_order(gpu, r):
     same(memory.values(), [wrap(x, 32) for x in value], f'{shape}, {blocks} blocks')
 
 
+def case_written_behind(gpu, r):
+    """What is loaded is what was there before a store that comes later: of one element, which all threads read for
+    themselves, without a token; and of a tile whose elements other threads write, with one."""
+    side, value = 16 << r.randrange(3), r.randrange(1000)
+    start = [r.randrange(100) for _ in range(side * side)]
+    m = t.Module()
+    f = m.entry('behind', [t.ptr('i32')] * 3)
+    zero = f.constant('i32', 0)
+    whole = t.tile('i32', side, side)
+    one, _ = f.load_ptr_tko(f.arguments[0])
+    f.store_ptr_tko(f.arguments[0], f.addi(one, f.constant('i32', 1)))
+    view = f.partition(f.tensor_view(f.arguments[1], [side, side], [side, 1]), [side, side])
+    turned = f.partition(f.tensor_view(f.arguments[1], [side, side], [1, side]), [side, side])
+    tile, token = f.load_view_tko(view, [zero, zero], token=f.make_token())
+    f.store_view_tko(f.constant(whole, -1), turned, [zero, zero], token=token)
+    store_all(f, f.arguments[2], f.addi(tile, f.broadcast(whole, f.reshape(t.tile('i32', 1, 1), one))))
+    f.return_()
+    counter, memory, out = gpu.upload('i32', [value]), gpu.upload('i32', start), gpu.upload('i32', [0] * len(start))
+    gpu.run(m, [1], counter, memory, out)
+    same(counter.values() + memory.values(), [value + 1] + [-1] * len(start), f'{side} x {side}')
+    same(out.values(), [x + value for x in start], f'{side} x {side}, loaded')
+
+
 def case_scalars_in_place(gpu, r):
     """One element that is read by all, decides, and is written, many times, without tokens."""
     m = t.Module()
