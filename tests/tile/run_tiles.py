@@ -300,6 +300,8 @@ def case_matrix(gpu, r):
     rows, columns, depth = power(r, 7), power(r, 6), power(r, 6)
     if r.random() < .5:  # as mma.sync takes them
         rows, columns, depth = max(rows, r.choice([16, 32, 64, 128])), max(columns, r.choice([8, 16, 32])), max(depth, 32)
+    if scalar in ('f32', 'f64') and r.random() < .3:  # both factors are more than shared memory takes at once
+        batch, rows, columns, depth = None, 64, 16, 256
     lead = [] if batch is None else [batch]
     signs = r.random() < .5, r.random() < .5
 
@@ -477,7 +479,7 @@ def case_atomics(gpu, r):
     scalar = r.choice(['f32', 'f64']) if mode == 'addf' else r.choice(['i32', 'i64'])
     index = [r.randrange(n) for _ in range(count)]
     take = [r.randrange(2) for _ in range(count)]
-    values = [r.randrange(1, 9) for _ in range(count)]
+    values = [r.randrange(-9 if mode in ('max', 'min') else 1, 9) for _ in range(count)]
     blocks = r.randrange(1, 4)
     m = t.Module()
     f = m.entry('atomics', [t.ptr(scalar), t.ptr('i32'), t.ptr(scalar), t.ptr('i1'), t.ptr(scalar)])
@@ -581,8 +583,11 @@ def case_written_behind(gpu, r):
     f = m.entry('behind', [t.ptr('i32')] * 3)
     zero = f.constant('i32', 0)
     whole = t.tile('i32', side, side)
-    one, _ = f.load_ptr_tko(f.arguments[0])
-    f.store_ptr_tko(f.arguments[0], f.addi(one, f.constant('i32', 1)))
+    if r.random() < .5:
+        one, _ = f.load_ptr_tko(f.arguments[0])
+        f.store_ptr_tko(f.arguments[0], f.addi(one, f.constant('i32', 1)))
+    else:  # what one thread is told goes to all
+        one, _ = f.atomic_rmw_tko(f.arguments[0], 'add', f.constant('i32', 1))
     view = f.partition(f.tensor_view(f.arguments[1], [side, side], [side, 1]), [side, side])
     tile, token = f.load_view_tko(view, [zero, zero], token=f.make_token())
     row = t.tile(t.pointer('i32'), side * side)
