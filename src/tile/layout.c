@@ -97,11 +97,11 @@ bool layout_owner(lower *l, const tile_layout *layout, uint32_t *predicate) {
 }
 
 static lowered *new_lowered(lower *l, register_class class, const tile_layout *layout) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->class = class;
   value->layout = *layout;
   value->divisor = 1;
-  value->registers = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout->registers);
+  value->registers = lower_alloc(l, sizeof(uint32_t) << layout->registers);
   return value;
 }
 
@@ -134,18 +134,6 @@ static uint32_t vector_length(const exchange *x, const uint8_t *from) {
     n <<= 1;
   }
   return n;
-}
-
-static const char *vector_name(uint32_t n) { return n == 4 ? ".v4" : n == 2 ? ".v2" : ""; }
-
-/* "{%r1, %r2}" or "%r1". */
-static const char *vector_text(char *text, size_t size, char letter, const uint32_t *registers, uint32_t n) {
-  size_t at = 0;
-  if (n > 1) at += (size_t)snprintf(text, size, "{");
-  for (uint32_t i = 0; i < n && at < size; i++)
-    at += (size_t)snprintf(text + at, size - at, "%s%%%c%u", i ? ", " : "", letter, registers[i]);
-  if (n > 1 && at < size) snprintf(text + at, size - at, "}");
-  return text;
 }
 
 /* Of an exchange in parts: the predicate that a thread's elements are in this one, if that depends on the thread. */
@@ -188,11 +176,6 @@ static uint32_t static_bytes(const exchange *x, uint32_t element) {
   return bytes;
 }
 
-static void guard_text(char *text, size_t size, bool has, uint32_t predicate) {
-  if (has) snprintf(text, size, "@%%p%u ", predicate);
-  else *text = 0;
-}
-
 static void write_part(lower *l, const exchange *x, uint32_t part) {
   const lowered *value = x->value;
   const tile_layout *layout = &value->layout;
@@ -201,7 +184,7 @@ static void write_part(lower *l, const exchange *x, uint32_t part) {
   bool has_part = part_predicate(l, x, layout->of, part, &chosen);
   if (has_owner && has_part) lower_emit(l, "and.pred %%p%u, %%p%u, %%p%u;", chosen, chosen, owner);
   char guard[24], text[96];
-  guard_text(guard, sizeof guard, has_owner || has_part, has_part ? chosen : owner);
+  lower_guard_text(guard, sizeof guard, has_part ? chosen : has_owner ? owner : NO_REGISTER);
   uint32_t address = scratch_address(l, x, layout->of);
   uint32_t n = vector_length(x, layout->of);
   for (uint32_t r = 0; r < 1u << layout->registers; r += n) {
@@ -217,8 +200,8 @@ static void write_part(lower *l, const exchange *x, uint32_t part) {
         lower_emit(l, "selp.u32 %%r%u, 1, 0, %%p%u;", numbers[i], value->registers[r + i]);
       }
     }
-    lower_emit(l, "%sst.shared%s.b%u [%%r%u+%u], %s;", guard, vector_name(n), 8 * x->width, address,
-               static_bytes(x, element), vector_text(text, sizeof text, letter, numbers, n));
+    lower_emit(l, "%sst.shared%s.b%u [%%r%u+%u], %s;", guard, lower_vector_suffix(n), 8 * x->width, address,
+               static_bytes(x, element), lower_registers_text(text, sizeof text, letter, numbers, n));
   }
 }
 
@@ -227,7 +210,7 @@ static void read_part(lower *l, const exchange *x, uint32_t part) {
   uint32_t chosen;
   bool has_part = part_predicate(l, x, x->source_of, part, &chosen);
   char guard[24], text[96];
-  guard_text(guard, sizeof guard, has_part, chosen);
+  lower_guard_text(guard, sizeof guard, has_part ? chosen : NO_REGISTER);
   uint32_t address = scratch_address(l, x, x->source_of);
   uint32_t n = vector_length(x, x->source_of);
   for (uint32_t r = 0; r < 1u << x->to->registers; r += n) {
@@ -239,17 +222,13 @@ static void read_part(lower *l, const exchange *x, uint32_t part) {
     uint32_t numbers[4];
     bool predicate = result->class == CLASS_PREDICATE;
     for (uint32_t i = 0; i < n; i++) numbers[i] = predicate ? lower_register(l, CLASS_WORD) : result->registers[r + i];
-    lower_emit(l, "%sld.shared%s.%c%u %s, [%%r%u+%u];", guard, vector_name(n), x->width == 1 ? 'u' : 'b', 8 * x->width,
-               vector_text(text, sizeof text, predicate ? 'r' : lower_letter(result->class), numbers, n), address,
-               static_bytes(x, element));
+    lower_emit(l, "%sld.shared%s.%c%u %s, [%%r%u+%u];", guard, lower_vector_suffix(n), x->width == 1 ? 'u' : 'b',
+               8 * x->width,
+               lower_registers_text(text, sizeof text, predicate ? 'r' : lower_letter(result->class), numbers, n),
+               address, static_bytes(x, element));
     for (uint32_t i = 0; predicate && i < n; i++)
       lower_emit(l, "%ssetp.ne.u32 %%p%u, %%r%u, 0;", guard, result->registers[r + i], numbers[i]);
   }
-}
-
-static uint32_t scalar_width(tile_scalar scalar) {
-  uint32_t bits = tile_scalar_bits(scalar);
-  return bits < 8 ? 1 : bits / 8;
 }
 
 /* Places in shared memory: what the writer has side by side lies side by side. Every 128 bytes, 16 are left out, so
@@ -281,7 +260,7 @@ static uint32_t take_half(lower *l, uint32_t bytes) {
 }
 
 static lowered *through_memory(lower *l, exchange *x, tile_scalar scalar) {
-  x->width = scalar_width(scalar);
+  x->width = lower_bytes(scalar);
   uint32_t most = lower_log2(SCRATCH_BYTES / x->width);
   x->part_bits = x->source_bits < most ? x->source_bits : most;
   choose_places(x);
@@ -301,7 +280,7 @@ static lowered *through_memory(lower *l, exchange *x, tile_scalar scalar) {
 static void write_whole(lower *l, const lowered *value, tile_scalar scalar, uint32_t base, const uint32_t *weights) {
   exchange x = {.value = value,
                 .source_bits = value->layout.bits,
-                .width = scalar_width(scalar),
+                .width = lower_bytes(scalar),
                 .base = base,
                 .part_bits = value->layout.bits};
   choose_places(&x);
@@ -318,7 +297,7 @@ uint32_t layout_publish(lower *l, const lowered *value, tile_scalar scalar, cons
 
 void layout_write(lower *l, const lowered *value, tile_scalar scalar, uint32_t base, uint32_t offset) {
   uint32_t at = lower_register(l, CLASS_WORD), weights[LAYOUT_BITS_MAX];
-  for (uint32_t b = 0; b < value->layout.bits; b++) weights[b] = scalar_width(scalar) << b;
+  for (uint32_t b = 0; b < value->layout.bits; b++) weights[b] = lower_bytes(scalar) << b;
   lower_emit(l, "add.u32 %%r%u, %%r%u, %u;", at, base, offset);
   write_whole(l, value, scalar, at, weights);
 }
@@ -374,10 +353,10 @@ lowered *layout_gather(lower *l, const lowered *value, tile_scalar scalar, uint3
   uint8_t composed[LAYOUT_BITS_MAX]; /* first these columns, then those of the broadcast that was put off */
   for (uint32_t b = 0; b < to->bits; b++)
     composed[b] = columns[b] == LAYOUT_FREE ? LAYOUT_FREE : value->lazy_columns[columns[b]];
-  uint32_t inner = value->lazy_offset;
+  uint32_t inner = 0;
   for (uint32_t s = 0; s < source_bits; s++)
     if (offset >> s & 1 && value->lazy_columns[s] != LAYOUT_FREE) inner |= 1u << value->lazy_columns[s];
-  return layout_gather(l, value->lazy, scalar, value->lazy_bits, composed, inner, to);
+  return gather(l, value->lazy, scalar, value->lazy_bits, composed, inner, to, false);
 }
 
 lowered *layout_convert(lower *l, const lowered *value, tile_scalar scalar, const tile_layout *to) {

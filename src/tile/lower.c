@@ -13,7 +13,7 @@
 #include "tile/lower.h"
 #include "tile/tile.h"
 
-#define TEXT_BYTES_MAX (UINT64_C(256) << 20)
+#define FILES_MAX 1000u /* that lines are told of */
 
 /* Where break and continue of a loop, or the yields of an `if`, go. */
 typedef struct target {
@@ -25,53 +25,7 @@ typedef struct target {
   uint32_t next, end; /* labels: of the next iteration, behind all */
 } target;
 
-/* ---- text ---- */
-
-void lower_emit(lower *l, const char *format, ...) {
-  if (l->status) return;
-  char line[512]; /* registers and numbers; names of any length are added by other means */
-  va_list args;
-  va_start(args, format);
-  int n = vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  FF_ASSERT(n >= 0 && (size_t)n < sizeof line);
-  ff_text_add(l->text, "  %s\n", line);
-  if (l->text->length > TEXT_BYTES_MAX) lower_fail(l, NULL, FF_LIMIT, "its translation has more than 256 MiB");
-}
-
-void lower_fail(lower *l, const tile_op *op, ff_status status, const char *format, ...) {
-  if (l->status) return;
-  char what[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(what, sizeof what, format, args);
-  va_end(args);
-  if (op)
-    l->status = ff_fail(l->error, status, "Tile IR: kernel %s: %s at byte %u: %s", l->function->name,
-                        tile_opcode_name(op->opcode), op->offset, what);
-  else l->status = ff_fail(l->error, status, "Tile IR: kernel %s: %s", l->function->name, what);
-}
-
-uint32_t lower_register(lower *l, register_class class) { return ++l->registers[class]; }
-
-char lower_letter(register_class class) { return "phrd"[class]; }
-
-const char *lower_untyped(register_class class) {
-  static const char *const names[] = {"pred", "b16", "b32", "b64"};
-  return names[class];
-}
-
-register_class lower_class(tile_scalar scalar) {
-  switch (scalar) {
-  case TILE_I1: return CLASS_PREDICATE;
-  case TILE_F16:
-  case TILE_BF16: return CLASS_HALF;
-  case TILE_I64:
-  case TILE_F64:
-  case TILE_POINTER: return CLASS_DOUBLE;
-  default: return CLASS_WORD;
-  }
-}
+/* ---- labels ---- */
 
 /* A label that several ways lead to: what the code before it left is not known behind it. */
 static void place_label(lower *l, uint32_t label) {
@@ -88,23 +42,23 @@ lowered *lower_value(lower *l, const tile_value *value) {
   if (!value->lowered) { /* only after an error, or for a token */
     if (!l->status && value->type->kind != TILE_KIND_TOKEN)
       lower_fail(l, value->op, FF_INTERNAL, "result %u was not lowered", value->index);
-    lowered *empty = ff_arena_alloc(l->arena, sizeof *empty);
+    lowered *empty = lower_alloc(l, sizeof *empty);
     empty->splat = true;
     empty->divisor = 1;
-    empty->registers = ff_arena_alloc(l->arena, sizeof(uint32_t));
+    empty->registers = lower_alloc(l, sizeof(uint32_t));
     return empty;
   }
   return value->lowered;
 }
 
 static lowered *new_value(lower *l, const tile_type *type, const tile_layout *layout) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->class = lower_class(type->scalar);
   value->divisor = 1;
   value->splat = layout == NULL;
   if (layout) value->layout = *layout;
   uint32_t count = layout ? 1u << layout->registers : 1;
-  value->registers = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
+  value->registers = lower_alloc(l, count * sizeof(uint32_t));
   for (uint32_t r = 0; r < count; r++) value->registers[r] = lower_register(l, value->class);
   return value;
 }
@@ -117,7 +71,7 @@ lowered *lower_result(lower *l, tile_value *result, const tile_layout *layout) {
 }
 
 lowered *lower_alias(lower *l, tile_value *result, const lowered *as) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   *value = *as;
   result->lowered = value;
   return value;
@@ -125,8 +79,19 @@ lowered *lower_alias(lower *l, tile_value *result, const lowered *as) {
 
 uint32_t lower_scalar(lower *l, const tile_value *value) {
   const lowered *v = lower_value(l, value);
-  while (v->lazy) v = v->lazy; /* of one element: whatever the broadcast says, it is that one */
+  FF_CHECK(!v->lazy); /* a broadcast to one element is the value itself */
   return v->registers[0];
+}
+
+bool lower_known(const tile_value *value, uint64_t *constant) {
+  const tile_op *op = value->op;
+  if (!op || op->opcode != TILE_OP_CONSTANT || value->type->scalar > TILE_I64) return false;
+  if (!op->data_splat && tile_elements(value->type) != 1) return false;
+  uint32_t bytes = lower_bytes(value->type->scalar);
+  if (op->data_bytes < bytes) return false;
+  *constant = 0;
+  memcpy(constant, op->data, bytes); /* little-endian, as this host */
+  return true;
 }
 
 /* ---- layouts of results ---- */
@@ -186,20 +151,44 @@ static lowered *carried_value(lower *l, const tile_op *op, const tile_type *type
   return new_value(l, type, layout->bits ? layout : NULL);
 }
 
-/* Whether a and b share a register, apart from the same place in the same value. */
-static bool shares_register(const lowered *a, const lowered *b, bool same) {
-  uint32_t na = a->splat ? 1 : 1u << a->layout.registers, nb = b->splat ? 1 : 1u << b->layout.registers;
-  for (uint32_t i = 0; i < na; i++)
-    for (uint32_t j = 0; j < nb; j++)
-      if (a->registers[i] == b->registers[j] && !(same && i == j)) return true;
-  return false;
+static uint32_t register_count(const lowered *value) { return value->splat ? 1 : 1u << value->layout.registers; }
+
+/* A mark for each register of a class that there is now. */
+static lower_mark *marks_of(lower *l, register_class class) {
+  if (l->mark_count[class] <= l->registers[class]) {
+    l->mark_count[class] = 2 * (l->registers[class] + 1);
+    l->marks[class] = lower_alloc(l, l->mark_count[class] * sizeof(lower_mark));
+  }
+  return l->marks[class];
+}
+
+/* Whether a register of `carried` is one of `fresh`, but for the same place of both. Marks each register of the one and
+ * looks at each of the other: kernels may carry many tiles. */
+static bool any_shared(lower *l, lowered *const *carried, lowered *const *fresh, uint32_t count) {
+  bool shared = false;
+  uint32_t turn = ++l->mark_turn;
+  for (uint32_t looks = 0; looks < 2; looks++) {
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      if (!carried[i]) continue;
+      lower_mark *marks = marks_of(l, carried[i]->class);
+      for (uint32_t r = 0; r < register_count(carried[i]); r++, place++) {
+        if (!looks) marks[carried[i]->registers[r]] = (lower_mark){.turn = turn, .place = place};
+        else {
+          const lower_mark *mark = &marks[fresh[i]->registers[r]];
+          shared = shared || (mark->turn == turn && mark->place != place);
+        }
+      }
+    }
+  }
+  return shared;
 }
 
 /* Sets the carried values to those of the operands; of all, before any is set, the new one is in registers of its own
  * if it could be another carried value. */
 static void set_carried(lower *l, const tile_op *op, lowered *const *carried, tile_value *const *values,
                         uint32_t count) {
-  lowered **fresh = ff_arena_alloc(l->arena, (count ? count : 1) * sizeof(lowered *));
+  lowered **fresh = lower_alloc(l, (count ? count : 1) * sizeof(lowered *));
   for (uint32_t i = 0; i < count; i++) {
     if (!carried[i]) continue;
     if (values[i]->type->kind != TILE_KIND_TILE || lower_class(values[i]->type->scalar) != carried[i]->class) {
@@ -208,9 +197,9 @@ static void set_carried(lower *l, const tile_op *op, lowered *const *carried, ti
     }
     const lowered *value = lower_value(l, values[i]);
     if (carried[i]->splat) {
-      fresh[i] = ff_arena_alloc(l->arena, sizeof *fresh[i]);
+      fresh[i] = lower_alloc(l, sizeof *fresh[i]);
       *fresh[i] = *value;
-      fresh[i]->registers = ff_arena_alloc(l->arena, sizeof(uint32_t));
+      fresh[i]->registers = lower_alloc(l, sizeof(uint32_t));
       fresh[i]->registers[0] = lower_scalar(l, values[i]);
     } else {
       if (!value->splat && !value->lazy && value->layout.bits != carried[i]->layout.bits) {
@@ -221,20 +210,16 @@ static void set_carried(lower *l, const tile_op *op, lowered *const *carried, ti
     }
   }
   if (l->status) return;
-  /* Whether a register that is set is read later in this same list. */
-  bool alone = true;
-  for (uint32_t i = 0; i < count && alone; i++)
-    for (uint32_t j = 0; carried[i] && j < count && alone; j++)
-      alone = !carried[j] || carried[i]->class != carried[j]->class || !shares_register(carried[i], fresh[j], i == j);
+  bool alone = !any_shared(l, carried, fresh, count); /* no register that is set is read later in this same list */
   for (uint32_t pass = alone; pass < 2; pass++)
     for (uint32_t i = 0; i < count; i++) {
       if (!carried[i]) continue;
-      uint32_t n = carried[i]->splat ? 1 : 1u << carried[i]->layout.registers;
+      uint32_t n = register_count(carried[i]);
       char letter = lower_letter(carried[i]->class);
       if (pass == 0) { /* copies first */
-        lowered *copy = ff_arena_alloc(l->arena, sizeof *copy);
+        lowered *copy = lower_alloc(l, sizeof *copy);
         *copy = *fresh[i];
-        copy->registers = ff_arena_alloc(l->arena, n * sizeof(uint32_t));
+        copy->registers = lower_alloc(l, n * sizeof(uint32_t));
         for (uint32_t r = 0; r < n; r++) {
           copy->registers[r] = lower_register(l, carried[i]->class);
           lower_emit(l, "mov.%s %%%c%u, %%%c%u;", lower_untyped(carried[i]->class), letter, copy->registers[r], letter,
@@ -355,7 +340,7 @@ static lowered **begin_carried(lower *l, tile_op *op, uint32_t first_operand, ui
     lower_fail(l, op, FF_PARSE, "its body takes another number of values");
     return NULL;
   }
-  lowered **carried = ff_arena_alloc(l->arena, (count ? count : 1) * sizeof *carried);
+  lowered **carried = lower_alloc(l, (count ? count : 1) * sizeof *carried);
   const tile_op *last = terminator(body);
   for (uint32_t i = 0; i < count; i++) {
     tile_value *argument = &body->arguments[first_argument + i];
@@ -412,8 +397,17 @@ static void lower_for(lower *l, tile_op *op) {
   lower_emit(l, "@%%p%u bra.uni L%u;", p, t.end);
   lower_body(l, body);
   place_label(l, t.next);
-  lower_emit(l, "add.s%u %%%c%u, %%%c%u, %%%c%u;", bits, letter, counter->registers[0], letter, counter->registers[0],
-             letter, step);
+  uint64_t known_step;
+  if (lower_known(op->operands[2], &known_step) && known_step == 1) {
+    lower_emit(l, "add.s%u %%%c%u, %%%c%u, %%%c%u;", bits, letter, counter->registers[0], letter, counter->registers[0],
+               letter, step);
+  } else { /* the last step may lead beyond the end of the type */
+    uint32_t next = lower_register(l, lower_class(type->scalar));
+    lower_emit(l, "add.s%u %%%c%u, %%%c%u, %%%c%u;", bits, letter, next, letter, counter->registers[0], letter, step);
+    lower_emit(l, "setp.le.%c%u %%p%u, %%%c%u, %%%c%u;", sign, bits, p, letter, next, letter, counter->registers[0]);
+    lower_emit(l, "@%%p%u bra.uni L%u;", p, t.end);
+    lower_emit(l, "mov.b%u %%%c%u, %%%c%u;", bits, letter, counter->registers[0], letter, next);
+  }
   lower_emit(l, "bra.uni L%u;", head);
   place_label(l, t.end);
   l->loop = t.outer;
@@ -422,7 +416,7 @@ static void lower_for(lower *l, tile_op *op) {
 
 /* Registers for the results of an operation whose blocks give them. */
 static lowered **result_values(lower *l, tile_op *op) {
-  lowered **results = ff_arena_alloc(l->arena, (op->result_count ? op->result_count : 1) * sizeof *results);
+  lowered **results = lower_alloc(l, (op->result_count ? op->result_count : 1) * sizeof *results);
   for (uint32_t i = 0; i < op->result_count; i++) {
     tile_layout layout = {0};
     if (op->results[i].type->kind == TILE_KIND_TILE) layout = best_layout(l, &op->results[i], 4);
@@ -460,7 +454,6 @@ static void lower_if(lower *l, tile_op *op) {
   t.results = result_values(l, op);
   l->loop = &t;
   lower_emit(l, "@!%%p%u bra.uni L%u;", condition, other);
-  l->scratch_known = false; /* the side that was not taken may have left anything; its code stands in between */
   lower_body(l, op->regions[0]);
   place_label(l, other);
   if (op->regions[1]->op_count) lower_body(l, op->regions[1]);
@@ -482,6 +475,7 @@ static void lower_place(lower *l, const tile_op *op) {
   if (l->line == op->line && l->file && !strcmp(l->file, op->file)) return;
   size_t i = 0;
   while (i < l->shared->files.count && strcmp(l->shared->files.items[i], op->file) != 0) i++;
+  if (i == FILES_MAX) return;
   if (i == l->shared->files.count) FF_PUSH(&l->shared->files, op->file);
   if (!l->status) ff_text_add(l->text, "  .loc %zu %u 0\n", i + 1, op->line);
   l->line = op->line;
@@ -605,8 +599,7 @@ static void add_global(ff_text *text, const tile_global *global) {
   size_t bytes = global->data_bytes * (global->data_splat ? tile_elements(global->type) : 1);
   ff_text_add(text, "\n%s.global .align %llu .b8 %s[%zu] = {", global->hidden ? "" : ".visible ",
               (unsigned long long)alignment, global->name, bytes);
-  for (size_t i = 0; i < bytes; i++)
-    ff_text_add(text, "%s%u", !i ? "" : i % 32 ? ", " : ",\n  ", global->data[i % global->data_bytes]);
+  lower_bytes_text(text, global->data, global->data_bytes, bytes);
   ff_text_add(text, "};\n");
 }
 
@@ -630,6 +623,8 @@ static ff_status lower_all(lower_module *m, ff_error *error) {
       status = ff_fail(error, FF_PARSE, "Tile IR: the global \"%.60s\" has an impossible alignment, or no bytes",
                        global->name);
     else add_global(&m->kernels, global);
+    if (!status && m->kernels.length > LOWER_TEXT_MAX)
+      status = ff_fail(error, FF_LIMIT, "Tile IR: the module's globals take more than 256 MiB of text");
   }
   for (uint32_t i = 0; i < module->function_count && !status; i++) {
     if (!module->functions[i].entry) continue;

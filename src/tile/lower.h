@@ -2,6 +2,7 @@
 /* From Tile IR to PTX: what the parts of the lowering share. None of it is seen outside of this folder.
  *
  *   lower.c              functions, parameters, control flow; which part lowers which operation
+ *   lower_text.c         lines of PTX, and the limits
  *   layout.c             where the elements of a tile are, and how they get to where another operation wants them
  *   lower_elements.c     arithmetic, comparisons, conversions: one element after the other
  *   lower_math.c         functions that PTX has no instruction for, as text that the module gets when it needs them
@@ -23,6 +24,11 @@
 
 #include "base/text.h"
 #include "tile/module.h"
+
+/* The most text of a module. It may be hostile: a few bytes can ask for a tile of a million elements. */
+#define LOWER_TEXT_MAX (UINT64_C(256) << 20)
+
+#define NO_REGISTER 0u /* registers count from 1 */
 
 #define LAYOUT_BITS_MAX 20u
 #define LAYOUT_THREAD 0x20u /* of[b] is LAYOUT_THREAD + thread bit, or a register bit */
@@ -52,12 +58,16 @@ typedef struct lowered {
   uint32_t *registers;          /* their numbers in their class: 1, or 1 << layout.registers */
   uint64_t divisor;             /* every element is a multiple of it (addresses: in bytes); a power of two */
   const lowered_tensor *tensor; /* tensor views, and the tensor of views of tiles */
-  /* A value that was not made yet (a broadcast): element e is element map(e) of `lazy`, as in layout_gather; then
-   * there are no registers. */
+  /* A value that was not made yet (a broadcast): element e is element map(e) of `lazy`, which has registers, with the
+   * columns of layout_gather; then there are no registers here. */
   const struct lowered *lazy;
   uint8_t lazy_columns[LAYOUT_BITS_MAX];
-  uint32_t lazy_bits, lazy_offset;
+  uint32_t lazy_bits;
 } lowered;
+
+typedef struct lower_mark { /* which place of a list a register has, in the turn that is named */
+  uint32_t turn, place;
+} lower_mark;
 
 typedef struct lower_module { /* what kernels of one module share */
   const tile_module *module;
@@ -91,6 +101,10 @@ typedef struct lower {
   uint64_t helpers;       /* bits of lower_helper: functions that the module needs */
   uint32_t architecture;  /* the least that the text needs: 80, 89, 90 */
   ff_arena *arena;
+  uint64_t allocated;               /* from it, bytes */
+  lower_mark *marks[CLASS_COUNT];   /* by register: see set_carried */
+  uint32_t mark_count[CLASS_COUNT]; /* how many there are */
+  uint32_t mark_turn;
   ff_status status; /* the first error; nothing is emitted after it */
   ff_error *error;
   void *loop; /* of lower.c: the innermost loops, for break and continue */
@@ -102,10 +116,24 @@ static inline uint32_t lower_log2(uint64_t power) { return (uint32_t)__builtin_c
 
 /* A line of PTX, indented; nothing after the first error. Registers are written "%r12": LOWER_R(c, n) names one. */
 void lower_emit(lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint32_t lower_bytes(tile_scalar scalar); /* of an element in memory: at least one */
+/* These write into `text` and, but for the first, give it. */
+void lower_guard_text(char *text, size_t size, uint32_t predicate); /* "@%p3 ", or "" for NO_REGISTER */
+/* "{%r1, %r2}", or "%r1" if n is 1. */
+const char *lower_registers_text(char *text, size_t size, char letter, const uint32_t *registers, uint32_t n);
+const char *lower_vector_suffix(uint32_t n);                                /* ".v4", ".v2", or "" for 1 */
+void lower_set(lower *l, register_class class, uint32_t to, uint64_t bits); /* a register, to a constant */
+uint32_t lower_both(lower *l, uint32_t a, uint32_t b); /* "and" of predicates; NO_REGISTER is true */
+/* The values of an array of bytes, "1, 2, 3": `count` of them, which `data` repeats after `period`. */
+void lower_bytes_text(ff_text *text, const unsigned char *data, size_t period, size_t count);
 uint32_t lower_register(lower *l, register_class class); /* a new one */
 char lower_letter(register_class class);                 /* 'p', 'h', 'r', 'd': "%h3" is lower_letter(CLASS_HALF), 3 */
 const char *lower_untyped(register_class class);         /* "pred", "b16", "b32", "b64" */
 register_class lower_class(tile_scalar scalar);
+
+/* Memory, zeroed, for as long as the kernel is translated. More than a limit is an error (FF_LIMIT, noted): what
+ * hostile modules make grow without text, as reductions in reductions or tiles of tiles, ends there. */
+void *lower_alloc(lower *l, size_t bytes);
 
 /* Notes the first error, with the operation and its place. */
 void lower_fail(lower *l, const tile_op *op, ff_status status, const char *format, ...)
@@ -120,6 +148,9 @@ lowered *lower_result(lower *l, tile_value *result, const tile_layout *layout);
 lowered *lower_alias(lower *l, tile_value *result, const lowered *as);
 /* One register with a scalar's or a splat's value, in all threads. */
 uint32_t lower_scalar(lower *l, const tile_value *value);
+
+/* The integer that all elements of a value are, with zeros above its bits; false: it is not known here. */
+bool lower_known(const tile_value *value, uint64_t *constant);
 
 /* ---- layouts (layout.c) ---- */
 

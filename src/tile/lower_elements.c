@@ -354,24 +354,13 @@ static uint64_t divisor_product(uint64_t a, uint64_t b) { /* both powers of two 
   return a > DIVISOR_MAX / b ? DIVISOR_MAX : a * b;
 }
 
-/* The constant that all elements of a value are, if it is small. */
-static bool small_constant(const tile_value *value, uint32_t *constant) {
-  const tile_op *op = value->op;
-  if (!op || op->opcode != TILE_OP_CONSTANT || !op->data_bytes) return false;
-  if (!op->data_splat && tile_elements(value->type) != 1) return false;
-  for (size_t n = 1; n < op->data_bytes; n++)
-    if (op->data[n]) return false;
-  *constant = op->data[0];
-  return true;
-}
-
 /* What is known of the result's divisor: every element is a multiple of it. All are powers of two, so wrapping around
  * changes nothing. */
 static void note_divisor(lower *l, tile_op *op) {
   if (l->status != FF_OK) return;
   uint64_t a = divisor_of(l, op->operands[0]), b = op->operand_count > 1 ? divisor_of(l, op->operands[1]) : 1,
            known = 1;
-  uint32_t amount;
+  uint64_t amount;
   switch (op->opcode) {
   case TILE_OP_ADDI:
   case TILE_OP_SUBI:
@@ -383,7 +372,7 @@ static void note_divisor(lower *l, tile_op *op) {
   case TILE_OP_NEGI: known = a; break;
   case TILE_OP_SHLI:
     known = a;
-    if (small_constant(op->operands[1], &amount) && amount < 62) known = divisor_product(a, UINT64_C(1) << amount);
+    if (lower_known(op->operands[1], &amount) && amount < 62) known = divisor_product(a, UINT64_C(1) << amount);
     break;
   case TILE_OP_SELECT: known = smaller(b, divisor_of(l, op->operands[2])); break;
   case TILE_OP_OFFSET: {
@@ -404,7 +393,7 @@ static void lower_assume(lower *l, tile_op *op) {
   if (op->assumed.kind != TILE_ASSUME_DIV_BY || !divisor || divisor & (divisor - 1)) return;
   if (op->assumed.has_every && op->assumed.every != 1) return; /* of some elements only */
   if (value->tensor && op->operands[0]->type->kind == TILE_KIND_TENSOR_VIEW) {
-    lowered_tensor *tensor = ff_arena_alloc(l->arena, sizeof *tensor);
+    lowered_tensor *tensor = lower_alloc(l, sizeof *tensor);
     *tensor = *value->tensor;
     if (divisor > tensor->base_divisor) tensor->base_divisor = divisor;
     result->tensor = tensor;

@@ -182,7 +182,7 @@ static uint32_t lane_address(lower *l, const published *p, uint32_t unit, bool s
 /* The registers of mma.sync for the left matrix: four for each 16 rows and step of k. */
 static uint32_t *left_fragments(lower *l, const published *p, const shape *s, const plan *q) {
   uint32_t steps = s->k - q->unit - 3, rows = s->m - 4 - q->row_warps, count = 1u << (s->batch + rows + steps);
-  uint32_t *words = ff_arena_alloc(l->arena, 4 * count * sizeof *words);
+  uint32_t *words = lower_alloc(l, 4 * count * sizeof *words);
   uint32_t address = lane_address(l, p, q->unit, false, 0, q->row_warps, p->other_bytes << (4 + rows));
   for (uint32_t i = 0; i < count; i++) {
     uint32_t k = i & ((1u << steps) - 1), row = i >> steps & ((1u << rows) - 1), batch = i >> (steps + rows);
@@ -198,7 +198,7 @@ static uint32_t *left_fragments(lower *l, const published *p, const shape *s, co
 /* Those for the right matrix: two for each 8 columns and step of k; two of these columns in one instruction. */
 static uint32_t *right_fragments(lower *l, const published *p, const shape *s, const plan *q) {
   uint32_t steps = s->k - q->unit - 3, columns = s->n - 3 - q->column_warps;
-  uint32_t *words = ff_arena_alloc(l->arena, sizeof *words << (1 + s->batch + columns + steps));
+  uint32_t *words = lower_alloc(l, sizeof *words << (1 + s->batch + columns + steps));
   uint32_t address = lane_address(l, p, q->unit, true, q->row_warps, q->column_warps, p->other_bytes << (3 + columns));
   for (uint32_t batch = 0; batch < 1u << s->batch; batch++)
     for (uint32_t column = 0; column < 1u << columns; column += 2)
@@ -224,7 +224,7 @@ static uint32_t *right_fragments(lower *l, const published *p, const shape *s, c
 
 /* Registers of 32 bits, of elements that follow each other. */
 static uint32_t *pack(lower *l, const lowered *value, uint32_t unit) {
-  uint32_t count = 1u << (value->layout.registers - unit), *words = ff_arena_alloc(l->arena, count * sizeof *words);
+  uint32_t count = 1u << (value->layout.registers - unit), *words = lower_alloc(l, count * sizeof *words);
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t *from = value->registers + ((size_t)i << unit);
     if (!unit) {
@@ -268,7 +268,7 @@ static void by_mma(lower *l, tile_op *op, const shape *s, const plan *p, const l
   bool halves = s->sum == TILE_F16;
   uint32_t *c = halves ? pack(l, sum, 1) : sum->registers, *d = result->registers;
   if (halves) {
-    d = ff_arena_alloc(l->arena, sizeof(uint32_t) << (p->sum.registers - 1));
+    d = lower_alloc(l, sizeof(uint32_t) << (p->sum.registers - 1));
     for (uint32_t i = 0; i < 1u << (p->sum.registers - 1); i++) d[i] = lower_register(l, CLASS_WORD);
   }
   if (s->scalar == TILE_E4M3 || s->scalar == TILE_E5M2) l->architecture = l->architecture < 89 ? 89 : l->architecture;
@@ -369,10 +369,8 @@ static void multiply_part(lower *l, const product *x, uint32_t right_at) {
   lower_emit(l, "mov.u32 %%r%u, 0;", counter);
   if (!l->status) ff_text_add(l->text, "L%u:\n", label);
   uint32_t count = 1u << x->layout.registers, mask_m = (1u << s->m) - 1, mask_n = (1u << s->n) - 1;
-  uint32_t *left_at = ff_arena_alloc(l->arena, count * sizeof(uint32_t)),
-           *right_of = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
-  uint32_t *left_key = ff_arena_alloc(l->arena, count * sizeof(uint32_t)),
-           *right_key = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
+  uint32_t *left_at = lower_alloc(l, count * sizeof(uint32_t)), *right_of = lower_alloc(l, count * sizeof(uint32_t));
+  uint32_t *left_key = lower_alloc(l, count * sizeof(uint32_t)), *right_key = lower_alloc(l, count * sizeof(uint32_t));
   uint32_t lefts = 0, rights = 0;
   for (uint32_t r = 0; r < count && !l->status; r++) {
     uint32_t element = layout_static(&x->layout, r), batch = element >> (s->n + s->m);
@@ -438,7 +436,7 @@ static void by_multiplying(lower *l, tile_op *op, const shape *s, const lowered 
   if (l->scratch_bytes < (all + 1) / 2) l->scratch_bytes = ((all + 1) / 2 + 15) & ~15u; /* both halves, as one */
   const lowered *sum = layout_convert(l, lower_value(l, op->operands[2]), s->sum, &x.layout);
   uint32_t count = 1u << x.layout.registers;
-  x.sums = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
+  x.sums = lower_alloc(l, count * sizeof(uint32_t));
   for (uint32_t r = 0; r < count; r++) {
     x.sums[r] = lower_register(l, x.class);
     if (s->sum == TILE_F16) lower_emit(l, "cvt.f32.f16 %%r%u, %%h%u;", x.sums[r], sum->registers[r]);
@@ -485,9 +483,9 @@ static const lowered *scaled(lower *l, tile_op *op, const shape *s, uint32_t whi
     else if (b >= first + dropped) columns[b] = (uint8_t)(b - dropped);
   const lowered *value = layout_convert(l, lower_value(l, factor), factor->type->scalar, layout);
   const lowered *scales = layout_gather(l, lower_value(l, scale), type->scalar, scale_bits, columns, 0, layout);
-  lowered *result = ff_arena_alloc(l->arena, sizeof *result);
+  lowered *result = lower_alloc(l, sizeof *result);
   *result = (lowered){.class = CLASS_WORD, .layout = *layout, .divisor = 1};
-  result->registers = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout->registers);
+  result->registers = lower_alloc(l, sizeof(uint32_t) << layout->registers);
   for (uint32_t r = 0; r < 1u << layout->registers; r++) {
     result->registers[r] = lower_register(l, CLASS_WORD);
     lower_emit(l, "mul.rn.f32 %%r%u, %%r%u, %%r%u;", result->registers[r],

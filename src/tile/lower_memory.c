@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-uint32_t memory_bytes(tile_scalar scalar) {
-  uint32_t bits = tile_scalar_bits(scalar);
-  return bits < 8 ? 1 : bits / 8;
-}
-
 uint64_t memory_power_of(int64_t value) {
   uint64_t bits = (uint64_t)value;
   return bits ? bits & -bits : UINT64_C(1) << 32;
@@ -59,17 +54,8 @@ void memory_note_copies(lower *l, const tile_layout *layout) {
 
 /* ---- values in memory ---- */
 
-/* "{%r1, %r2}" or "%r1". */
-static const char *registers_text(char *text, size_t size, char letter, const uint32_t *registers, uint32_t n) {
-  size_t at = (size_t)snprintf(text, size, "%s", n > 1 ? "{" : "");
-  for (uint32_t i = 0; i < n; i++)
-    at += (size_t)snprintf(text + at, size - at, "%s%%%c%u", i ? ", " : "", letter, registers[i]);
-  if (n > 1) snprintf(text + at, size - at, "}");
-  return text;
-}
-
 static const char *memory_type(tile_scalar scalar) {
-  switch (memory_bytes(scalar)) {
+  switch (lower_bytes(scalar)) {
   case 1: return "u8";
   case 2: return lower_class(scalar) == CLASS_WORD ? "u16" : "b16";
   case 4: return "b32";
@@ -77,16 +63,11 @@ static const char *memory_type(tile_scalar scalar) {
   }
 }
 
-void memory_guard_text(char *text, size_t size, uint32_t predicate) {
-  if (predicate) snprintf(text, size, "@%%p%u ", predicate);
-  else *text = 0;
-}
-
 /* One load of n registers; i1 is a byte in memory. */
 void memory_load(lower *l, const char *order, tile_scalar scalar, const uint32_t *to, uint32_t n, const char *address,
                  uint32_t predicate) {
   char guard[24], text[96];
-  memory_guard_text(guard, sizeof guard, predicate);
+  lower_guard_text(guard, sizeof guard, predicate);
   if (tile_scalar_bits(scalar) == 4) { /* a pair */
     uint32_t byte = lower_register(l, CLASS_WORD);
     lower_emit(l, "%sld%s.global.u8 %%r%u, %s;", guard, order, byte, address);
@@ -100,17 +81,14 @@ void memory_load(lower *l, const char *order, tile_scalar scalar, const uint32_t
     lower_emit(l, "%ssetp.ne.u32 %%p%u, %%r%u, 0;", guard, to[0], byte);
     return;
   }
-  lower_emit(l, "%sld%s.global%s.%s %s, %s;", guard, order,
-             n == 4   ? ".v4"
-             : n == 2 ? ".v2"
-                      : "",
-             memory_type(scalar), registers_text(text, sizeof text, lower_letter(lower_class(scalar)), to, n), address);
+  lower_emit(l, "%sld%s.global%s.%s %s, %s;", guard, order, lower_vector_suffix(n), memory_type(scalar),
+             lower_registers_text(text, sizeof text, lower_letter(lower_class(scalar)), to, n), address);
 }
 
 void memory_store(lower *l, const char *order, tile_scalar scalar, const uint32_t *from, uint32_t n,
                   const char *address, uint32_t predicate) {
   char guard[24], text[96];
-  memory_guard_text(guard, sizeof guard, predicate);
+  lower_guard_text(guard, sizeof guard, predicate);
   uint32_t byte;
   char letter = lower_letter(lower_class(scalar));
   if (tile_scalar_bits(scalar) == 4) {
@@ -125,23 +103,8 @@ void memory_store(lower *l, const char *order, tile_scalar scalar, const uint32_
     from = &byte;
     letter = 'r';
   }
-  lower_emit(l, "%sst%s.global%s.%s %s, %s;", guard, order,
-             n == 4   ? ".v4"
-             : n == 2 ? ".v2"
-                      : "",
-             memory_type(scalar), address, registers_text(text, sizeof text, letter, from, n));
-}
-
-void memory_constant(lower *l, register_class class, uint32_t to, uint64_t bits) {
-  if (class == CLASS_PREDICATE) lower_emit(l, "setp.ne.u32 %%p%u, %llu, 0;", to, (unsigned long long)(bits & 1));
-  else lower_emit(l, "mov.%s %%%c%u, 0x%llx;", lower_untyped(class), lower_letter(class), to, (unsigned long long)bits);
-}
-
-uint32_t memory_both(lower *l, uint32_t a, uint32_t b) { /* predicates, NO_REGISTER: true */
-  if (!a || !b) return a ? a : b;
-  uint32_t result = lower_register(l, CLASS_PREDICATE);
-  lower_emit(l, "and.pred %%p%u, %%p%u, %%p%u;", result, a, b);
-  return result;
+  lower_emit(l, "%sst%s.global%s.%s %s, %s;", guard, order, lower_vector_suffix(n), memory_type(scalar), address,
+             lower_registers_text(text, sizeof text, letter, from, n));
 }
 
 uint32_t memory_owner(lower *l, const tile_layout *layout) {
@@ -262,9 +225,9 @@ static void lower_atomic(lower *l, tile_op *op) {
   uint32_t mine = memory_owner(l, &layout);
   char letter = lower_letter(result->class);
   for (uint32_t r = 0; r < 1u << layout.registers; r++) {
-    uint32_t predicate = memory_both(l, mask ? mask->registers[r] : NO_REGISTER, mine);
-    memory_guard_text(guard, sizeof guard, predicate);
-    if (predicate) memory_constant(l, result->class, result->registers[r], 0);
+    uint32_t predicate = lower_both(l, mask ? mask->registers[r] : NO_REGISTER, mine);
+    lower_guard_text(guard, sizeof guard, predicate);
+    if (predicate) lower_set(l, result->class, result->registers[r], 0);
     if (cas)
       lower_emit(l, "%satom%s.global.%s %%%c%u, [%%d%u], %%%c%u, %%%c%u;", guard, order, what, letter,
                  result->registers[r], pointers->registers[r], letter, first->registers[r], letter,
@@ -301,11 +264,11 @@ static void lower_load_pointers(lower *l, tile_op *op) {
   memory_order_text(order, sizeof order, op->ordering, op->scope);
   char letter = lower_letter(result->class);
   for (uint32_t r = 0; r < 1u << layout.registers && !l->status; r++) {
-    uint32_t predicate = memory_both(l, mask ? mask->registers[r] : NO_REGISTER, mine);
+    uint32_t predicate = lower_both(l, mask ? mask->registers[r] : NO_REGISTER, mine);
     if (predicate && padding)
       lower_emit(l, "mov.%s %%%c%u, %%%c%u;", lower_untyped(result->class), letter, result->registers[r], letter,
                  padding->registers[r]);
-    else if (predicate) memory_constant(l, result->class, result->registers[r], 0);
+    else if (predicate) lower_set(l, result->class, result->registers[r], 0);
     snprintf(address, sizeof address, "[%%d%u]", pointers->registers[r]);
     memory_load(l, order, type->scalar, &result->registers[r], 1, address, predicate);
   }
@@ -332,7 +295,7 @@ static void lower_store_pointers(lower *l, tile_op *op) {
   for (uint32_t r = 0; r < 1u << layout.registers; r++) {
     snprintf(address, sizeof address, "[%%d%u]", pointers->registers[r]);
     memory_store(l, order, scalar, &value->registers[r], 1, address,
-                 memory_both(l, mask ? mask->registers[r] : NO_REGISTER, mine));
+                 lower_both(l, mask ? mask->registers[r] : NO_REGISTER, mine));
   }
   memory_after(l, op, true);
 }

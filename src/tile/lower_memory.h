@@ -5,9 +5,6 @@
 
 #include "tile/lower.h"
 
-#define NO_REGISTER 0u /* registers count from 1 */
-
-uint32_t memory_bytes(tile_scalar scalar); /* of an element in memory */
 /* The largest power of two that divides it; of 0, which all do, a large one. */
 uint64_t memory_power_of(int64_t value);
 
@@ -21,7 +18,6 @@ const char *memory_scope_text(uint32_t scope);                /* "gpu" */
 const char *memory_order_text(char *text, size_t size, uint32_t ordering, uint32_t scope);
 /* "add.f32" and the like, in `text`; NULL: there is no such atomic operation. */
 const char *memory_rmw_text(lower *l, const tile_op *op, tile_scalar scalar, char *text, size_t size);
-void memory_guard_text(char *text, size_t size, uint32_t predicate); /* "@%p3 ", or "" for NO_REGISTER */
 
 /* One load or store of n registers, if the predicate (NO_REGISTER: always) holds; i1 is a byte in memory, and
  * two elements of 4 bits are one (n is 2). */
@@ -29,9 +25,7 @@ void memory_load(lower *l, const char *order, tile_scalar scalar, const uint32_t
                  uint32_t predicate);
 void memory_store(lower *l, const char *order, tile_scalar scalar, const uint32_t *from, uint32_t n,
                   const char *address, uint32_t predicate);
-void memory_constant(lower *l, register_class class, uint32_t to, uint64_t bits);
 
-uint32_t memory_both(lower *l, uint32_t a, uint32_t b);          /* of predicates; NO_REGISTER is true */
 uint32_t memory_owner(lower *l, const tile_layout *layout);      /* a predicate, or NO_REGISTER: all are owners */
 void memory_share(lower *l, lowered *value, tile_scalar scalar); /* what owners have, to all */
 /* Whether a load's copies have to be one thread's, as the memory may change meanwhile. */

@@ -14,8 +14,8 @@ static uint32_t text_address(lower *l, const char *text, size_t length) {
   uint32_t number = l->constants++, of = (uint32_t)(l->function - l->module->functions);
   uint32_t address = lower_register(l, CLASS_DOUBLE);
   ff_text_add(l->data, "\n.global .align 1 .b8 tile_text_%u_%u[%zu] = {", of, number, length + 1);
-  for (size_t i = 0; i < length; i++) ff_text_add(l->data, "%u, ", (unsigned char)text[i]);
-  ff_text_add(l->data, "0};\n");
+  lower_bytes_text(l->data, (const unsigned char *)text, length, length);
+  ff_text_add(l->data, "%s0};\n", length ? ", " : "");
   lower_emit(l, "mov.u64 %%d%u, tile_text_%u_%u;", address, of, number);
   lower_emit(l, "cvta.global.u64 %%d%u, %%d%u;", address, address);
   return address;
@@ -80,7 +80,7 @@ static void buffer_element(lower *l, const tile_op *op, tile_scalar scalar, char
 static void print_tile(lower *l, const tile_op *op, const tile_value *value, const char *format, size_t length,
                        char converts) {
   tile_scalar scalar = value->type->scalar;
-  uint32_t count = tile_elements(value->type), bits = tile_scalar_bits(scalar), bytes = bits < 8 ? 1 : bits / 8;
+  uint32_t count = tile_elements(value->type), bytes = lower_bytes(scalar);
   uint32_t row = value->type->rank ? (uint32_t)value->type->shape[value->type->rank - 1] : 1;
   uint32_t at = lower_register(l, CLASS_WORD), end = lower_register(l, CLASS_WORD), begin_label = l->labels++;
   uint32_t in_row = lower_register(l, CLASS_WORD), p = lower_register(l, CLASS_PREDICATE);
@@ -133,7 +133,7 @@ static void print_value(lower *l, const tile_op *op, const tile_value *value, co
                         char converts, uint32_t first) {
   uint32_t count = tile_elements(value->type), done = l->labels++;
   if (count > 1) {
-    uint32_t bits = tile_scalar_bits(value->type->scalar), bytes = (bits < 8 ? 1 : bits / 8) * count;
+    uint32_t bytes = lower_bytes(value->type->scalar) * count;
     if (bytes > 32768) {
       lower_fail(l, op, FF_UNSUPPORTED, "tiles of more than 32 KiB");
       return;

@@ -35,7 +35,7 @@ static lowered *with_registers(lower *l, const tile_value *value) {
 }
 
 static lowered *in_layout(lower *l, tile_value *result, const tile_layout *layout, uint32_t *registers) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->class = lower_class(result->type->scalar);
   value->divisor = 1;
   value->layout = *layout;
@@ -53,19 +53,10 @@ static uint64_t element_bits(const tile_op *op, uint32_t element, uint32_t bytes
   return bits;
 }
 
-static void emit_bits(lower *l, register_class class, uint32_t to, uint64_t bits) {
-  if (class == CLASS_PREDICATE) {
-    uint32_t word = lower_register(l, CLASS_WORD);
-    lower_emit(l, "mov.u32 %%r%u, %u;", word, (uint32_t)(bits & 1));
-    lower_emit(l, "setp.ne.u32 %%p%u, %%r%u, 0;", to, word);
-  } else
-    lower_emit(l, "mov.%s %%%c%u, 0x%llx;", lower_untyped(class), lower_letter(class), to, (unsigned long long)bits);
-}
-
 static void lower_constant(lower *l, tile_op *op) {
   tile_value *result = &op->results[0];
   if (!is_tile(l, op, result)) return;
-  uint32_t bits = tile_scalar_bits(result->type->scalar), bytes = bits < 8 ? 1 : bits / 8;
+  uint32_t bytes = lower_bytes(result->type->scalar);
   uint32_t count = tile_elements(result->type);
   if (op->data_bytes < (size_t)bytes * (op->data_splat ? 1 : count)) {
     lower_fail(l, op, FF_PARSE, "it has %zu bytes of data only", op->data_bytes);
@@ -74,7 +65,7 @@ static void lower_constant(lower *l, tile_op *op) {
   if (op->data_splat || count == 1) {
     lowered *value = lower_result(l, result, NULL);
     uint64_t element = element_bits(op, 0, bytes);
-    emit_bits(l, value->class, value->registers[0], element);
+    lower_set(l, value->class, value->registers[0], element);
     bool whole = result->type->scalar >= TILE_I4 && result->type->scalar <= TILE_I64;
     if (whole) value->divisor = element ? element & -element : UINT64_C(1) << 32;
     return;
@@ -82,8 +73,7 @@ static void lower_constant(lower *l, tile_op *op) {
   /* Elements that differ lie in memory. */
   uint32_t number = l->constants++, of = (uint32_t)(l->function - l->module->functions);
   ff_text_add(l->data, "\n.global .align 16 .b8 tile_constant_%u_%u[%u] = {", of, number, count * bytes);
-  for (uint32_t i = 0; i < count * bytes; i++)
-    ff_text_add(l->data, "%s%u", !i ? "" : i % 32 ? ", " : ",\n  ", op->data[i]);
+  lower_bytes_text(l->data, op->data, count * bytes, count * bytes);
   ff_text_add(l->data, "};\n");
   tile_layout layout = layout_default(l, result->type);
   lowered *value = lower_result(l, result, &layout);
@@ -132,15 +122,17 @@ static void lower_reshape(lower *l, tile_op *op) {
   else lower_alias(l, &op->results[0], lower_value(l, op->operands[0]));
 }
 
-/* The value whose element e is element map(e) of `of`, made when it is needed; columns as in layout_gather. */
+/* The value whose element e is element map(e) of `of`, made when it is needed; columns as in layout_gather. If `of` was
+ * put off itself, the two maps become one. */
 static void put_off(lower *l, tile_value *result, const lowered *of, uint32_t of_bits, const uint8_t *columns) {
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->class = of->class;
   value->divisor = of->divisor;
   value->layout.bits = (uint8_t)lower_log2(tile_elements(result->type));
-  value->lazy = of;
-  value->lazy_bits = of_bits;
-  memcpy(value->lazy_columns, columns, LAYOUT_BITS_MAX);
+  value->lazy = of->lazy ? of->lazy : of;
+  value->lazy_bits = of->lazy ? of->lazy_bits : of_bits;
+  for (uint32_t b = 0; b < LAYOUT_BITS_MAX; b++)
+    value->lazy_columns[b] = of->lazy && columns[b] != LAYOUT_FREE ? of->lazy_columns[columns[b]] : columns[b];
   result->lowered = value;
 }
 
@@ -231,20 +223,13 @@ static void lower_cat(lower *l, tile_op *op) {
   for (uint32_t b = 0; b < layout.bits; b++)
     layout.of[b] = b < at ? first->layout.of[b] : b == at ? first->layout.registers : first->layout.of[b - 1];
   uint32_t half = 1u << first->layout.registers;
-  uint32_t *registers = ff_arena_alloc(l->arena, 2 * half * sizeof(uint32_t));
+  uint32_t *registers = lower_alloc(l, 2 * half * sizeof(uint32_t));
   memcpy(registers, first->registers, half * sizeof(uint32_t));
   memcpy(registers + half, second->registers, half * sizeof(uint32_t));
   in_layout(l, &op->results[0], &layout, registers);
 }
 
 /* ---- extract and insert ---- */
-
-static bool known_index(const tile_value *value, uint32_t *index) {
-  const tile_op *op = value->op;
-  if (!op || op->opcode != TILE_OP_CONSTANT || op->data_bytes < 4) return false;
-  memcpy(index, op->data, sizeof *index);
-  return true;
-}
 
 /* Part `slice` (slices numbered as elements are) of the value. */
 static lowered *take_slice(lower *l, const tile_op *op, const tile_layout *layout, uint32_t slice) {
@@ -280,9 +265,10 @@ static void lower_extract(lower *l, tile_op *op) {
   uint32_t slice = 0, slices = tile_elements(from) / tile_elements(to), shift = 0;
   bool known = true;
   for (uint32_t k = to->rank; k-- > 0;) {
-    uint32_t index = 0, parts = (uint32_t)(from->shape[k] / to->shape[k]);
-    known = known && known_index(op->operands[op->index_first + k], &index);
-    slice |= (index & (parts - 1)) << shift; /* an index that does not exist: undefined */
+    uint64_t index = 0;
+    uint32_t parts = (uint32_t)(from->shape[k] / to->shape[k]);
+    known = known && lower_known(op->operands[op->index_first + k], &index);
+    slice |= ((uint32_t)index & (parts - 1)) << shift; /* an index that does not exist: undefined */
     shift += lower_log2(parts);
   }
   if (known) {
@@ -309,7 +295,7 @@ static void lower_extract(lower *l, tile_op *op) {
       continue;
     }
     uint32_t chosen = lower_register(l, CLASS_PREDICATE);
-    uint32_t *next = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout.registers);
+    uint32_t *next = lower_alloc(l, sizeof(uint32_t) << layout.registers);
     lower_emit(l, "setp.eq.u32 %%p%u, %%r%u, %u;", chosen, number, s);
     for (uint32_t r = 0; r < 1u << layout.registers; r++) {
       next[r] = lower_register(l, taken->class);
@@ -340,7 +326,7 @@ static void lower_insert(lower *l, tile_op *op) {
   }
   const lowered *source = layout_gather(l, lower_value(l, op->operands[0]), part->scalar,
                                         lower_log2(tile_elements(part)), columns, 0, layout);
-  uint32_t *registers = ff_arena_alloc(l->arena, sizeof(uint32_t) << layout->registers);
+  uint32_t *registers = lower_alloc(l, sizeof(uint32_t) << layout->registers);
   for (uint32_t r = 0; r < 1u << layout->registers; r++) {
     uint32_t here = 0;
     for (uint32_t k = 0; k < whole->rank; k++) {
@@ -474,11 +460,11 @@ typedef struct folding {
 } folding;
 
 static void set_scalar(lower *l, tile_value *argument, register_class class, uint32_t value) {
-  lowered *v = ff_arena_alloc(l->arena, sizeof *v);
+  lowered *v = lower_alloc(l, sizeof *v);
   v->class = class;
   v->splat = true;
   v->divisor = 1;
-  v->registers = ff_arena_alloc(l->arena, sizeof(uint32_t));
+  v->registers = lower_alloc(l, sizeof(uint32_t));
   v->registers[0] = value;
   argument->lowered = v;
 }
@@ -495,8 +481,15 @@ static void combine(lower *l, const folding *f, const uint32_t *current, const u
   for (uint32_t i = 0; i < f->count; i++) result[i] = lower_scalar(l, last->operands[i]);
 }
 
+/* Whether the body is one such operation of its two arguments. */
 static bool is_commutative(const tile_block *body) {
-  if (body->op_count != 2) return false;
+  if (body->op_count != 2 || body->argument_count != 2) return false;
+  const tile_op *op = body->ops[0], *last = body->ops[1];
+  for (uint32_t i = 0; i < 2; i++)
+    if (op->operand_count != 2 || op->operands[i] == op->operands[1 - i] || op->operands[i]->block != body ||
+        op->operands[i]->op)
+      return false;
+  if (last->operands[0] != &op->results[0]) return false;
   switch (body->ops[0]->opcode) {
   case TILE_OP_ADDF:
   case TILE_OP_ADDI:
@@ -569,7 +562,7 @@ static void fold_registers(lower *l, folding *f, uint32_t bit) {
   uint32_t which = f->layout.of[bit], low_mask = (1u << which) - 1;
   tile_layout rest = without_bit(&f->layout, bit);
   uint32_t *next[OPERANDS_MAX];
-  for (uint32_t i = 0; i < f->count; i++) next[i] = ff_arena_alloc(l->arena, sizeof(uint32_t) << rest.registers);
+  for (uint32_t i = 0; i < f->count; i++) next[i] = lower_alloc(l, sizeof(uint32_t) << rest.registers);
   for (uint32_t r = 0; r < 1u << rest.registers && !l->status; r++) {
     uint32_t low = (r & low_mask) | (r & ~low_mask) << 1, current[OPERANDS_MAX], previous[OPERANDS_MAX];
     uint32_t result[OPERANDS_MAX];
@@ -615,7 +608,7 @@ static void fold_threads(lower *l, folding *f, uint32_t bit) {
   const lowered *half[OPERANDS_MAX][2];
   uint32_t *next[OPERANDS_MAX];
   for (uint32_t i = 0; i < f->count; i++) {
-    next[i] = ff_arena_alloc(l->arena, count * sizeof(uint32_t));
+    next[i] = lower_alloc(l, count * sizeof(uint32_t));
     if (thread < 5) continue;
     lowered whole = {.class = f->class[i], .layout = f->layout, .registers = f->registers[i], .divisor = 1};
     uint8_t columns[LAYOUT_BITS_MAX];
@@ -679,23 +672,24 @@ static void lower_scan(lower *l, tile_op *op) {
   if (!begin_folding(l, op, &f)) return;
   uint32_t bits, first = dimension_bits(op->operands[0]->type, (uint32_t)op->number, &bits);
   uint32_t registers = 1u << f.layout.registers;
+  const bool reverse = op->reverse;
   for (uint32_t b = first; b < first + bits && !l->status; b++) {
     uint8_t columns[LAYOUT_BITS_MAX];
     uint32_t offset = 0;
     for (uint32_t c = 0; c < LAYOUT_BITS_MAX; c++) columns[c] = c >= first && c <= b ? LAYOUT_FREE : (uint8_t)c;
     for (uint32_t c = first; c <= b; c++)
-      if ((c < b) != op->reverse) offset |= 1u << c;
+      if ((c < b) != reverse) offset |= 1u << c;
     const lowered *partner[OPERANDS_MAX];
     uint32_t *next[OPERANDS_MAX];
     for (uint32_t i = 0; i < f.count; i++) {
       lowered whole = {.class = f.class[i], .layout = f.layout, .registers = f.registers[i], .divisor = 1};
       partner[i] = layout_gather(l, &whole, f.scalar[i], f.layout.bits, columns, offset, &f.layout);
-      next[i] = ff_arena_alloc(l->arena, registers * sizeof(uint32_t));
+      next[i] = lower_alloc(l, registers * sizeof(uint32_t));
     }
     bool by_thread = f.layout.of[b] & LAYOUT_THREAD;
     uint32_t upper = by_thread ? thread_bit(l, f.layout.of[b] - LAYOUT_THREAD) : 0;
     for (uint32_t r = 0; r < registers && !l->status; r++) {
-      bool takes = by_thread || (r >> f.layout.of[b] & 1) != op->reverse;
+      bool takes = by_thread || (r >> f.layout.of[b] & 1) != reverse;
       uint32_t current[OPERANDS_MAX], previous[OPERANDS_MAX], result[OPERANDS_MAX];
       for (uint32_t i = 0; i < f.count; i++) {
         current[i] = result[i] = f.registers[i][r];
@@ -706,8 +700,8 @@ static void lower_scan(lower *l, tile_op *op) {
         next[i][r] = result[i];
         if (!takes || !by_thread) continue;
         next[i][r] = lower_register(l, f.class[i]);
-        emit_select(l, f.class[i], next[i][r], op -> reverse ? current[i] : result[i],
-                    op -> reverse ? result[i] : current[i], upper);
+        emit_select(l, f.class[i], next[i][r], reverse ? current[i] : result[i], reverse ? result[i] : current[i],
+                    upper);
       }
     }
     for (uint32_t i = 0; i < f.count; i++) f.registers[i] = next[i];

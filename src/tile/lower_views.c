@@ -62,7 +62,7 @@ static void lower_make_tensor_view(lower *l, tile_op *op) {
     lower_fail(l, op, FF_PARSE, "it makes no tensor view of a pointer");
     return;
   }
-  lowered_tensor *tensor = ff_arena_alloc(l->arena, sizeof *tensor);
+  lowered_tensor *tensor = lower_alloc(l, sizeof *tensor);
   tensor->base = lower_scalar(l, op->operands[0]);
   tensor->base_divisor = lower_value(l, op->operands[0])->divisor;
   uint32_t shapes = 0, strides = 0;
@@ -84,7 +84,7 @@ static void lower_make_tensor_view(lower *l, tile_op *op) {
   }
   if (shapes != op->index_count || strides != op->stride_count)
     lower_fail(l, op, FF_PARSE, "another number of shapes or strides than its type leaves open");
-  lowered *value = ff_arena_alloc(l->arena, sizeof *value);
+  lowered *value = lower_alloc(l, sizeof *value);
   value->tensor = tensor;
   op->results[0].lowered = value;
 }
@@ -137,6 +137,19 @@ static void lower_shape_query(lower *l, tile_op *op) {
 
 /* ---- access through a view ---- */
 
+/* Whether two elements of 4 bits that share a byte are neighbours in dimension `fast` of the tile, as far as the types
+ * say: what is known at run time only is as the specification wants it. */
+static bool pairs_up(const access *a, uint32_t fast) {
+  if (a->view->kind == TILE_KIND_STRIDED_VIEW && a->view->traversal[fast] & 1) return false;
+  if (a->view->kind == TILE_KIND_GATHER_VIEW && a->view->sparse_dim == fast) return false;
+  for (uint32_t d = 0; d < a->tensor_type->rank; d++) {
+    int64_t size = a->tensor_type->shape[d], stride = a->tensor_type->strides[d];
+    int64_t even = d == a->in_tensor[fast] ? size : size == 1 ? 0 : stride;
+    if (even != TILE_DYNAMIC && even & 1) return false;
+  }
+  return true;
+}
+
 /* Neighbours in memory in one thread and in neighbouring threads: the dimension of stride 1 runs fastest. */
 static tile_layout memory_layout(lower *l, const tile_type *tile, const access *a) {
   uint32_t fast = tile->rank ? tile->rank - 1 : 0;
@@ -148,8 +161,7 @@ static tile_layout memory_layout(lower *l, const tile_type *tile, const access *
     }
   tile_layout usual = layout_default(l, tile);
   if (a->halves) {
-    if (!found || (a->view->kind == TILE_KIND_STRIDED_VIEW && a->view->traversal[fast] & 1) ||
-        (a->view->kind == TILE_KIND_GATHER_VIEW && a->view->sparse_dim == fast))
+    if (!found || !pairs_up(a, fast))
       lower_fail(l, a->op, FF_UNSUPPORTED, "elements of 4 bits that do not come in pairs");
     if (!usual.registers) { /* a pair is one thread's */
       usual.registers = 1;
@@ -182,9 +194,10 @@ static uint32_t vector_of(const access *a, bool all_inside) {
          a->layout.of[a->first[fast] + lower_log2(n)] == lower_log2(n))
     n *= 2;
   uint64_t aligned = a->tensor->base_divisor;
-  for (uint32_t d = 0; d < a->tensor_type->rank; d++)
-    if (a->tensor_type->strides[d] != 1 && a->tensor->stride_divisor[d] * a->bytes < aligned)
-      aligned = a->tensor->stride_divisor[d] * a->bytes;
+  for (uint32_t d = 0; d < a->tensor_type->rank; d++) { /* another dimension may have the stride 1, too */
+    if (d == a->in_tensor[fast] || a->tensor_type->shape[d] == 1) continue;
+    if (a->tensor->stride_divisor[d] * a->bytes < aligned) aligned = a->tensor->stride_divisor[d] * a->bytes;
+  }
   uint64_t step = memory_power_of(step_of(a, fast)) * a->bytes;
   if (step < aligned) aligned = step;
   bool inside = all_inside || a->known_inside[fast];
@@ -201,7 +214,7 @@ static bool access_begin(lower *l, access *a, const tile_op *op, const tile_valu
   }
   a->tensor = lower_value(l, view)->tensor;
   a->scalar = a->tensor_type->scalar;
-  a->bytes = memory_bytes(a->scalar);
+  a->bytes = lower_bytes(a->scalar);
   a->halves = tile_scalar_bits(a->scalar) == 4;
   uint32_t bit = 0;
   for (uint32_t k = a->view->rank; k-- > 0;) {
@@ -230,14 +243,14 @@ static void access_address(lower *l, access *a, const tile_layout *layout) {
     a->base = lower_register(l, CLASS_DOUBLE);
     lower_emit(l, "mov.u64 %%d%u, 0;", a->base);
   }
-  a->offset = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
-  a->all_inside = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
+  a->offset = lower_alloc(l, a->registers * sizeof(uint32_t));
+  a->all_inside = lower_alloc(l, a->registers * sizeof(uint32_t));
   for (uint32_t k = 0; k < a->view->rank; k++) {
     uint32_t d = a->in_tensor[k];
     bool sparse = a->view->kind == TILE_KIND_GATHER_VIEW && a->view->sparse_dim == k;
     for (uint32_t b = 0; b < a->bits[k]; b++)
       if (!(layout->of[a->first[k] + b] & LAYOUT_THREAD)) a->mask[k] |= 1u << layout->of[a->first[k] + b];
-    a->inside[k] = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
+    a->inside[k] = lower_alloc(l, a->registers * sizeof(uint32_t));
     a->whole[k] = !sparse && a->view->kind == TILE_KIND_PARTITION_VIEW &&
                   a->tensor->shape_divisor[d] % (uint64_t)a->view->shape[k] == 0;
     if (!a->known_inside[k]) {
@@ -312,11 +325,7 @@ static uint32_t inside_all(lower *l, access *a, uint32_t r) {
   for (uint32_t k = 0; k < a->view->rank; k++) {
     if (a->known_inside[k]) continue;
     uint32_t one = inside_dimension(l, a, k, r & a->checked);
-    if (all) {
-      uint32_t both = lower_register(l, CLASS_PREDICATE);
-      lower_emit(l, "and.pred %%p%u, %%p%u, %%p%u;", both, all, one);
-      all = both;
-    } else all = one;
+    all = lower_both(l, all, one);
   }
   return *known = all;
 }
@@ -417,7 +426,7 @@ static void access_each(lower *l, access *a, const accessed *what) {
   char address[64];
   for (uint32_t r = 0; r < a->registers && !l->status; r += a->vector)
     what->each(l, a->op, a->scalar, what->registers + r, a->vector, address_text(l, a, r, address, sizeof address),
-               memory_both(l, inside_all(l, a, r), what->owner), what->pad);
+               lower_both(l, inside_all(l, a, r), what->owner), what->pad);
 }
 
 /* The predicate that the whole tile lies inside of the tensor: the same in all threads. */
@@ -429,7 +438,7 @@ static uint32_t tile_inside(lower *l, const access *a) {
     lower_emit(l, "add.u64 %%d%u, %%d%u, %lld;", end, a->origin[k], (long long)a->view->shape[k]);
     lower_emit(l, "setp.le.u64 %%p%u, %%d%u, %%d%u;", one, end,
                shape_register(l, a->tensor_type, a->tensor, a->in_tensor[k]));
-    all = memory_both(l, all, one);
+    all = lower_both(l, all, one);
   }
   return all;
 }
@@ -446,7 +455,7 @@ static void access_all(lower *l, access *a, const accessed *what, bool vectors) 
   access whole = *a; /* what it makes on the way stays on the way */
   whole.any_check = false;
   if (vectors) whole.vector = vector_of(a, true);
-  whole.offset = ff_arena_alloc(l->arena, a->registers * sizeof(uint32_t));
+  whole.offset = lower_alloc(l, a->registers * sizeof(uint32_t));
   access_each(l, &whole, what);
   lower_emit(l, "bra.uni L%u;", done);
   if (l->status) return;
@@ -459,7 +468,7 @@ static void load_one(lower *l, const tile_op *op, tile_scalar scalar, uint32_t *
                      uint32_t predicate, uint64_t pad) {
   char order[32];
   memory_order_text(order, sizeof order, op->ordering, op->scope);
-  for (uint32_t i = 0; predicate && i < count; i++) memory_constant(l, lower_class(scalar), to[i], pad);
+  for (uint32_t i = 0; predicate && i < count; i++) lower_set(l, lower_class(scalar), to[i], pad);
   memory_load(l, order, scalar, to, count, address, predicate);
 }
 
@@ -526,7 +535,7 @@ static void reduce_one(lower *l, const tile_op *op, tile_scalar scalar, uint32_t
   (void)pad;
   FF_ASSERT(n == 1);
   char what[32], guard[24];
-  memory_guard_text(guard, sizeof guard, predicate);
+  lower_guard_text(guard, sizeof guard, predicate);
   if (!memory_rmw_text(l, op, scalar, what, sizeof what)) {
     lower_fail(l, op, FF_UNSUPPORTED, "this operation on %s", tile_scalar_name(scalar));
     return;

@@ -241,11 +241,12 @@ static bool scalar_indices(const tile_op *op, uint32_t first, uint32_t count) {
   return true;
 }
 
-/* extract, insert: which tile of tiles of the shape of `part` in `whole`. */
+/* extract, insert, by indices of i32: which tile of tiles of the shape of `part` in `whole`. */
 static void check_part(tile_reader *r, const tile_op *op, const tile_type *part, const tile_type *whole) {
   bool good = is_tile(part) && is_tile(whole) && same_element(part, whole) && part->rank == whole->rank &&
               op->index_count == whole->rank && scalar_indices(op, op->index_first, op->index_count);
-  for (uint32_t d = 0; good && d < whole->rank; d++) good = part->shape[d] <= whole->shape[d];
+  for (uint32_t d = 0; good && d < whole->rank; d++)
+    good = part->shape[d] <= whole->shape[d] && operand_type(op, op->index_first + d)->scalar == TILE_I32;
   need(r, op, good, "the small tile or the indices do not fit the large one");
 }
 

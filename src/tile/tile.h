@@ -26,7 +26,8 @@ bool tile_is_bytecode(const void *bytes, size_t size);
 ff_status tile_bytecode_size(const void *bytes, size_t *size, ff_error *error);
 
 /* Translates a module. *ptx is NUL-terminated one past *length; the caller frees it. FF_PARSE: the bytecode is broken
- * (the message names the byte or the operation); FF_UNSUPPORTED: an operation or a type that is not translated. */
+ * (the message names the byte or the operation); FF_UNSUPPORTED: an operation or a type that is not translated;
+ * FF_LIMIT: it would have more than 256 MiB of text, or take more than 1 GiB on the way. */
 ff_status tile_to_ptx(const void *bytes, size_t size, char **ptx, size_t *length, ff_error *error);
 
 /* The module as text, an operation per line, for people and tests; the caller frees *text. */

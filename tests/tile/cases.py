@@ -456,6 +456,7 @@ simple('permute', 'no permutation', lambda f, i, x, b, p: f.permute(f.constant(t
 simple('permute_far', 'no permutation', lambda f, i, x, b, p: f.op(83, [t44], varint(2) + bytes(4) + b'\2\0\0\0' + varint(f.constant(t44, 1.0).number)))
 simple('permute_short', 'no permutation', lambda f, i, x, b, p: f.op(83, [t44], varint(1) + bytes(4) + varint(f.constant(t44, 1.0).number)))
 simple('extract', 'do not fit', lambda f, i, x, b, p: f.extract(tile('f32', 8, 2), f.constant(t44, 1.0), [i, i]))
+simple('extract_i64', 'do not fit', lambda f, i, x, b, p: f.extract(tile('f32', 2, 2), f.constant(t44, 1.0), [i, f.constant('i64', 0)]))
 simple('extract_rank', 'do not fit', lambda f, i, x, b, p: f.extract(tile('f32', 2, 2), f.constant(t44, 1.0), [i]))
 simple('iota', 'no row of integers', lambda f, i, x, b, p: f.iota(t44))
 simple('pack', 'not the bits', lambda f, i, x, b, p: f.pack(tile('i8', 4), f.iota(tile('i32', 2))))

@@ -7,119 +7,15 @@ Run it below `farfault run`, or with the virtual GPU's folder in LD_LIBRARY_PATH
 fails prints its seed. The last line is "N passed, N failed".
 """
 import ctypes as c
-import itertools
 import random
 import struct
 import sys
 
+import kernels_control
 import tile_ir as t
+from kernels import Buffer, FORMATS, Gpu, at, each, load_all, made, power, product, same, small_shape, store_all, strides_of, wrap
 
-FORMATS = {'i8': 'b', 'i16': 'h', 'i32': 'i', 'i64': 'q', 'f16': 'e', 'f32': 'f', 'f64': 'd', 'i1': 'B', 'e4m3': 'B', 'e5m2': 'B', 'bf16': 'H',
-           'tf32': 'f', 'e8m0': 'B', 'e2m1': 'B'}
-
-
-# ---- the driver ----
-
-class Gpu:
-    def __init__(self):
-        self.cuda = c.CDLL('libcuda.so.1')
-        context = c.c_void_p()
-        self.call('cuInit', 0)
-        self.call('cuDevicePrimaryCtxRetain', c.byref(context), 0)
-        self.call('cuCtxSetCurrent', context)
-
-    def call(self, name, *arguments):
-        status = getattr(self.cuda, name)(*arguments)
-        if status:
-            raise RuntimeError(f'{name}: error {status}')
-
-    def upload(self, scalar, values):
-        """A buffer in device memory."""
-        return Buffer(self, scalar, struct.pack(f'<{len(values)}{FORMATS[scalar]}', *values))
-
-    def run(self, module, grid, *arguments):
-        image, kernel = c.c_void_p(), c.c_void_p()
-        self.call('cuModuleLoadData', c.byref(image), module.bytes())
-        self.call('cuModuleGetFunction', c.byref(kernel), image, module.functions[0].name.encode())
-        values = [a.address if isinstance(a, Buffer) else a for a in arguments]
-        pointers = (c.c_void_p * len(values))(*[c.cast(c.byref(v), c.c_void_p) for v in values])
-        grid = list(grid) + [1] * (3 - len(grid))
-        self.call('cuLaunchKernel', kernel, *grid, 1, 1, 1, 0, None, pointers, None)
-        self.call('cuCtxSynchronize')
-        self.call('cuModuleUnload', image)
-
-
-class Buffer:
-    def __init__(self, gpu, scalar, data):
-        self.gpu, self.scalar, self.bytes, self.address = gpu, scalar, len(data), c.c_uint64()
-        gpu.call('cuMemAlloc_v2', c.byref(self.address), c.c_size_t(max(len(data), 1)))
-        gpu.call('cuMemcpyHtoD_v2', self.address, data, c.c_size_t(len(data)))
-
-    def values(self):
-        data = c.create_string_buffer(max(self.bytes, 1))
-        self.gpu.call('cuMemcpyDtoH_v2', data, self.address, c.c_size_t(self.bytes))
-        count = self.bytes // struct.calcsize(FORMATS[self.scalar])
-        return list(struct.unpack(f'<{count}{FORMATS[self.scalar]}', data.raw[:self.bytes]))
-
-
-# ---- tiles in Python: a shape and a flat list ----
-
-def strides_of(shape):
-    strides, n = [], 1
-    for size in reversed(shape):
-        strides.insert(0, n)
-        n *= size
-    return strides
-
-
-def product(numbers):
-    n = 1
-    for number in numbers:
-        n *= number
-    return n
-
-
-def each(shape):
-    return itertools.product(*[range(n) for n in shape])
-
-
-def at(shape, index):
-    return sum(i * s for i, s in zip(index, strides_of(shape)))
-
-
-def made(shape, of):
-    return [of(index) for index in each(shape)]
-
-
-def power(r, most):
-    return 1 << r.randrange(most + 1)
-
-
-def small_shape(r, rank, elements):
-    """A shape of that rank with at most so many elements."""
-    shape = [1] * rank
-    for _ in range(r.randrange(elements.bit_length())):
-        shape[r.randrange(rank)] *= 2
-    return shape
-
-
-def same(got, wanted, what):
-    if got != wanted:
-        bad = [i for i in range(len(wanted)) if got[i] != wanted[i]]
-        raise AssertionError(f'{what}: {len(bad)} of {len(wanted)} wrong, the first at {bad[0]}: {got[bad[0]]}, not {wanted[bad[0]]}')
-
-
-def store_all(f, base, value):
-    """Stores a tile as a compact tensor."""
-    shape = value.type[2]
-    view = f.partition(f.tensor_view(base, list(shape), strides_of(shape)), shape)
-    zero = f.constant('i32', 0)
-    f.store_view_tko(value, view, [zero] * len(shape))
-
-
-def load_all(f, base, shape):
-    view = f.partition(f.tensor_view(base, list(shape), strides_of(shape)), shape)
-    return f.load_view_tko(view, [f.constant('i32', 0)] * len(shape))[0]
+OFTEN = {'views': 8, 'divisors': 4, 'shapes': 4}  # rounds of cases that are cheap and have many forms
 
 
 # ---- cases ----
@@ -142,6 +38,9 @@ def case_views(gpu, r):
     for d in inner:
         strides[d] = n
         n *= tensor[d] + r.choice([0, 0, 1, 8])
+    overlaps = r.random() < .15  # windows that slide: more than one dimension of stride 1
+    if overlaps:
+        strides, n = [1] * rank, sum(tensor)
     padding = r.choice([None, 'zero', 'zero']) if scalar[0] == 'i' else r.choice(t.PADDINGS)
     steps = [r.randrange(1, 2 * tile[k] + 2) for k in range(rank)]
     sparse = r.randrange(rank)
@@ -155,7 +54,8 @@ def case_views(gpu, r):
     rows = [r.randrange(-3, tensor[sparse] + 3) for _ in range(tile[sparse])]
 
     m = t.Module()
-    f = m.entry('views', [t.ptr(scalar), t.ptr(scalar), t.ptr(scalar), t.ptr('i32')] + ['i32'] * (2 * rank + rank))
+    of_rows = r.choice(['i32', 'i64'])
+    f = m.entry('views', [t.ptr(scalar), t.ptr(scalar), t.ptr(scalar), t.ptr(of_rows)] + ['i32'] * (2 * rank + rank))
     source, out, back, rows_at = f.arguments[:4]
     sizes, spans, indices = (f.arguments[4 + i * rank:4 + (i + 1) * rank] for i in range(3))
     assumed = r.random() < .7
@@ -180,13 +80,14 @@ def case_views(gpu, r):
         where[sparse] = load_all(f, rows_at, [tile[sparse]])
     loaded, _ = f.load_view_tko(view_of(source), where)
     store_all(f, out, loaded)
-    f.store_view_tko(loaded, view_of(back), where)
+    if not overlaps:
+        f.store_view_tko(loaded, view_of(back), where)
     f.return_()
 
     count = product(tile)
     a, b, d = gpu.upload(scalar, values), gpu.upload(scalar, [0] * count), gpu.upload(scalar, [0] * n)
     numbers = [c.c_int32(x) for x in tensor + strides + index]
-    gpu.run(m, [1], a, b, d, gpu.upload('i32', rows), *numbers)
+    gpu.run(m, [1], a, b, d, gpu.upload(of_rows, rows), *numbers)
 
     wanted_back = [0] * n
     outside = {'zero': 0.0, None: 0.0, 'neg_zero': -0.0, 'pos_inf': float('inf'), 'neg_inf': -float('inf'), 'nan': 'nan'}[padding]
@@ -207,7 +108,7 @@ def case_views(gpu, r):
     got = ['nan' if x != x else x for x in b.values()]
     what = f'{kind} {scalar} tile {tile} of {tensor} strides {strides} map {dim_map} at {index}'
     same([str(x + 0.0) if x != 'nan' else x for x in got], [str(x + 0.0) if x != 'nan' else x for x in wanted], what)
-    if kind != 'gather' or len(set(rows)) == len(rows):
+    if not overlaps and (kind != 'gather' or len(set(rows)) == len(rows)):
         same(d.values(), wanted_back, what + ', stored')
 
 
@@ -301,11 +202,6 @@ def case_large(gpu, r):
     rows = [value[i * shape[1]:(i + 1) * shape[1]] for i in range(shape[0])]
     same(out.values(), [row[i] for i in range(shape[1]) for row in rows], f'{scalar} {shape} turned')
     same(most.values(), [max(row) for row in rows], f'{scalar} {shape}, largest of rows')
-
-
-def wrap(x, bits):
-    x &= (1 << bits) - 1
-    return x - (1 << bits) if x >> (bits - 1) else x
 
 
 def case_reduce(gpu, r):
@@ -403,7 +299,9 @@ def case_matrix(gpu, r):
     batch = r.choice([None, None, 1, 2, 4])
     rows, columns, depth = power(r, 7), power(r, 6), power(r, 6)
     if r.random() < .5:  # as mma.sync takes them
-        rows, columns, depth = max(rows, 16), max(columns, 8), max(depth, 32)
+        rows, columns, depth = max(rows, r.choice([16, 32, 64, 128])), max(columns, r.choice([8, 16, 32])), max(depth, 32)
+    if scalar in ('f32', 'f64') and r.random() < .3:  # both factors are more than shared memory takes at once
+        batch, rows, columns, depth = None, 64, 16, 256
     lead = [] if batch is None else [batch]
     signs = r.random() < .5, r.random() < .5
 
@@ -471,54 +369,74 @@ def case_scaled(gpu, r):
     same(out.values(), wanted, f'{scalar} scaled by {scale}, {rows} x {depth} x {columns}, blocks of {block}')
 
 
-def case_loops(gpu, r):
-    """Loops that carry tiles of which one becomes another, in others, with branches."""
-    shape = small_shape(r, 2, 512)
-    count = product(shape)
-    one, two = ([r.randrange(100) for _ in range(count)] for _ in range(2))
-    outer, inner, stop = r.randrange(1, 5), r.randrange(0, 5), r.randrange(1, 20)
-    square = shape[0] == shape[1]
-    m = t.Module()
-    f = m.entry('loops', [t.ptr('i32')] * 3 + ['i32'] * 3)
-    a, b = load_all(f, f.arguments[0], shape), load_all(f, f.arguments[1], shape)
-    outer_end, inner_end, stop_at = f.arguments[3:]
-    zero, step = f.constant('i32', 0), f.constant('i32', 1)
-    with f.for_(zero, outer_end, step, [a, b, zero]) as loop:
-        i, x, y, n = loop.arguments
-        with f.for_(zero, inner_end, step, [x, y, n]) as nested:
-            j, p, q, k = nested.arguments
-            with f.if_(f.cmpi('lt', f.addi(i, j), f.constant('i32', 3)), [p.type, 'i32']) as choice:
-                f.yield_(f.addi(p, q), f.addi(k, step))
-                choice.otherwise()
-                f.yield_(f.permute(p, [1, 0]) if square else f.subi(p, q), k)
-            f.continue_(q, choice.results[0], choice.results[1])
-        with f.loop([nested.results[0], zero], [x.type, 'i32']) as endless:
-            v, s = endless.arguments
-            with f.if_(f.cmpi('ge', s, stop_at)) as done:
-                f.break_(v, s)
-                done.otherwise()
-                f.yield_()
-            f.continue_(f.addi(v, f.broadcast(v.type, f.reshape(t.tile('i32', 1, 1), s))), f.addi(s, f.constant('i32', 3)))
-        f.continue_(nested.results[1], endless.results[0], f.addi(nested.results[2], endless.results[1]))
-    x, y, n = loop.results
-    store_all(f, f.arguments[2], f.addi(f.subi(x, f.muli(y, f.constant(x.type, 3))), f.broadcast(x.type, f.reshape(t.tile('i32', 1, 1), n))))
+def case_in_parts(gpu, r):
+    """Tiles that are larger than what threads exchange in one go."""
+    scalar = r.choice(['i32', 'i64', 'f64', 'i16'])
+    count = r.choice([1, 1, 2]) * 65536 // struct.calcsize(FORMATS[scalar])
+    rows = 1 << r.randrange(count.bit_length())
+    shape = [rows, count // rows]
+    value = [r.randrange(-99, 99) for _ in range(count)]
+    m = t.Module(1304)
+    f = m.entry('in_parts', [t.ptr(scalar)] * 3)
+    turned = f.permute(load_all(f, f.arguments[0], shape), [1, 0])
+    store_all(f, f.arguments[1], turned)
+    part = [max(1, n // r.choice([1, 2, 4])) for n in shape[::-1]]
+    place = [r.randrange(n // k) for n, k in zip(shape[::-1], part)]
+    store_all(f, f.arguments[2], f.extract(t.tile(scalar, *part), turned, [f.constant('i32', k) for k in place]))
     f.return_()
-    out = gpu.upload('i32', [0] * count)
-    gpu.run(m, [1], gpu.upload('i32', one), gpu.upload('i32', two), out, *[c.c_int32(x) for x in (outer, inner, stop)])
-    x, y, n = one, two, 0
-    for i in range(outer):
-        p, q, k = x, y, n
-        for j in range(inner):
-            if i + j < 3:
-                new, k = [u + v for u, v in zip(p, q)], k + 1
-            else:
-                new = made(shape, lambda e: p[at(shape, e[::-1])]) if square else [u - v for u, v in zip(p, q)]
-            p, q = q, new
-        v, s = p, 0
-        while s < stop:
-            v, s = [e + s for e in v], s + 3
-        x, y, n = q, v, k + s
-    same(out.values(), [wrap(u - 3 * v + n, 32) for u, v in zip(x, y)], f'{shape}, {outer} x {inner} times, to {stop}')
+    out, cut = gpu.upload(scalar, [0] * count), gpu.upload(scalar, [0] * product(part))
+    gpu.run(m, [1], gpu.upload(scalar, value), out, cut)
+    wanted = made(shape[::-1], lambda i: value[at(shape, i[::-1])])
+    same(out.values(), wanted, f'{scalar} {shape}')
+    same(cut.values(), made(part, lambda i: wanted[at(shape[::-1], [k * n + x for k, n, x in zip(place, part, i)])]), f'{part} at {place} of {scalar} {shape}')
+
+
+def case_broadcasts(gpu, r):
+    """Broadcasts, which are put off until they are used: cut, turned, broadcast again, carried by loops, reduced."""
+    shape = [power(r, 4), power(r, 4)]
+    start = value = [r.randrange(100) for _ in range(product(shape))]
+    times = r.randrange(0, 4)
+    m = t.Module(1304)
+    f = m.entry('broadcasts', [t.ptr('i32'), t.ptr('i32'), t.ptr('i32'), 'i32'])
+    new = [power(r, 3), *shape]
+    tile = f.broadcast(t.tile('i32', *new), f.reshape(t.tile('i32', 1, *shape), load_all(f, f.arguments[0], shape)))
+    value = made(new, lambda i: value[at(shape, i[1:])])
+    for _ in range(r.randrange(1, 5)):
+        shape, kind = new, r.choice(['cut', 'turn', 'more'])
+        if kind == 'cut':
+            new = [n // r.choice([1, min(2, n)]) for n in shape]
+            place = [r.randrange(n // k) for n, k in zip(shape, new)]
+            tile = f.extract(t.tile('i32', *new), tile, [f.constant('i32', k) for k in place])
+            value = made(new, lambda i: value[at(shape, [k * n + x for k, n, x in zip(place, new, i)])])
+        elif kind == 'turn':
+            order = r.sample(range(3), 3)
+            new = [shape[k] for k in order]
+            tile = f.permute(tile, order)
+            value = made(new, lambda i: value[at(shape, [i[order.index(k)] for k in range(3)])])
+        else:
+            new = [power(r, 2) if n == 1 else n for n in shape]
+            tile = f.broadcast(t.tile('i32', *new), tile)
+            value = made(new, lambda i: value[at(shape, [x if n > 1 else 0 for n, x in zip(shape, i)])])
+    shape, d = new, r.randrange(3)
+    with f.for_(f.constant('i32', 0), f.arguments[3], f.constant('i32', 1), [tile, f.muli(tile, tile)]) as loop:
+        a, b = loop.arguments[1:]
+        f.continue_(b, f.broadcast(a.type, f.extract(t.tile('i32', 1, 1, 1), f.addi(a, b), [f.constant('i32', 0)] * 3)))
+    store_all(f, f.arguments[1], f.subi(loop.results[0], loop.results[1]))
+    with f.reduce([tile], d, [0]) as fold:
+        f.yield_(f.addi(*fold.arguments))
+    store_all(f, f.arguments[2], fold.results[0])
+    f.return_()
+    rest = shape[:d] + shape[d + 1:]
+    sums = [0] * product(rest)
+    for i in each(shape):
+        sums[at(rest, i[:d] + i[d + 1:])] += value[at(shape, i)]
+    out, folded = gpu.upload('i32', [0] * product(shape)), gpu.upload('i32', [0] * len(sums))
+    gpu.run(m, [1], gpu.upload('i32', start), out, folded, c.c_int32(times))
+    a, b = value, [x * x for x in value]
+    for _ in range(times):
+        a, b = b, [a[0] + b[0]] * len(a)
+    same(out.values(), [wrap(x - y, 32) for x, y in zip(a, b)], f'{shape}, {times} times')
+    same(folded.values(), sums, f'{shape} along {d}')
 
 
 def case_pointers(gpu, r):
@@ -561,7 +479,7 @@ def case_atomics(gpu, r):
     scalar = r.choice(['f32', 'f64']) if mode == 'addf' else r.choice(['i32', 'i64'])
     index = [r.randrange(n) for _ in range(count)]
     take = [r.randrange(2) for _ in range(count)]
-    values = [r.randrange(1, 9) for _ in range(count)]
+    values = [r.randrange(-9 if mode in ('max', 'min') else 1, 9) for _ in range(count)]
     blocks = r.randrange(1, 4)
     m = t.Module()
     f = m.entry('atomics', [t.ptr(scalar), t.ptr('i32'), t.ptr(scalar), t.ptr('i1'), t.ptr(scalar)])
@@ -656,6 +574,34 @@ def case_order(gpu, r):
     same(memory.values(), [wrap(x, 32) for x in value], f'{shape}, {blocks} blocks')
 
 
+def case_written_behind(gpu, r):
+    """What is loaded is what was there before a store that comes later: of one element, which all threads read for
+    themselves, without a token; and of a tile whose elements other threads write, with one."""
+    side, value = 16 << r.randrange(3), r.randrange(1000)
+    start = [r.randrange(100) for _ in range(side * side)]
+    m = t.Module()
+    f = m.entry('behind', [t.ptr('i32')] * 3)
+    zero = f.constant('i32', 0)
+    whole = t.tile('i32', side, side)
+    if r.random() < .5:
+        one, _ = f.load_ptr_tko(f.arguments[0])
+        f.store_ptr_tko(f.arguments[0], f.addi(one, f.constant('i32', 1)))
+    else:  # what one thread is told goes to all
+        one, _ = f.atomic_rmw_tko(f.arguments[0], 'add', f.constant('i32', 1))
+    view = f.partition(f.tensor_view(f.arguments[1], [side, side], [side, 1]), [side, side])
+    tile, token = f.load_view_tko(view, [zero, zero], token=f.make_token())
+    row = t.tile(t.pointer('i32'), side * side)
+    backwards = f.subi(f.constant(t.tile('i32', side * side), side * side - 1), f.iota(t.tile('i32', side * side)))
+    places = f.offset(f.broadcast(row, f.reshape(t.tile(t.pointer('i32'), 1), f.arguments[1])), backwards)
+    f.store_ptr_tko(places, f.constant(t.tile('i32', side * side), -1), token=token)
+    store_all(f, f.arguments[2], f.addi(tile, f.broadcast(whole, f.reshape(t.tile('i32', 1, 1), one))))
+    f.return_()
+    counter, memory, out = gpu.upload('i32', [value]), gpu.upload('i32', start), gpu.upload('i32', [0] * len(start))
+    gpu.run(m, [1], counter, memory, out)
+    same(counter.values() + memory.values(), [value + 1] + [-1] * len(start), f'{side} x {side}')
+    same(out.values(), [x + value for x in start], f'{side} x {side}, loaded')
+
+
 def case_scalars_in_place(gpu, r):
     """One element that is read by all, decides, and is written, many times, without tokens."""
     m = t.Module()
@@ -746,6 +692,23 @@ def case_nibbles(gpu, r):
     same(back.values(), [kept[i] | kept[i + 1] << 4 for i in range(0, n, 2)], what + ', stored')
 
 
+def case_any_element(gpu, r):
+    """A function that gives one of its operands, beside an operation that is not used: all threads have the same element."""
+    n, which = 2 << r.randrange(10), r.randrange(2)
+    value = r.sample(range(10000), n)
+    m = t.Module()
+    f = m.entry('any', [t.ptr('i32')] * 2)
+    with f.reduce([load_all(f, f.arguments[0], [n])], 0, [0]) as fold:
+        f.addi(*fold.arguments)
+        f.yield_(fold.arguments[which])
+    store_all(f, f.arguments[1], f.broadcast(t.tile('i32', n), f.reshape(t.tile('i32', 1), fold.results[0])))
+    f.return_()
+    out = gpu.upload('i32', [-1] * n)
+    gpu.run(m, [1], gpu.upload('i32', value), out)
+    got = set(out.values())
+    assert len(got) == 1 and got < set(value), f'argument {which} of {n}: {len(got)} different elements'
+
+
 def case_globals(gpu, r):
     """A variable of the module, which launches share."""
     m = t.Module()
@@ -770,16 +733,17 @@ def main():
         else:
             rounds = number
     gpu = Gpu()
-    cases = {name[5:]: value for name, value in globals().items() if name.startswith('case_')}
+    cases = {name[5:]: value for name, value in [*globals().items(), *vars(kernels_control).items()] if name.startswith('case_')}
     passed = failed = 0
     for name in arguments or cases:
-        for i in range(rounds):
+        for i in range(rounds * OFTEN.get(name, 1)):
             try:
+                gpu.warps = random.Random(f'warps {name} {seed + i}').choice([0, 0, 1, 2, 4, 8, 16])
                 cases[name](gpu, random.Random(f'{name} {seed + i}'))
                 passed += 1
             except (AssertionError, RuntimeError) as e:
                 failed += 1
-                print(f'{name} --seed {seed + i}: {e}')
+                print(f'{name} --seed {seed + i}, {gpu.warps} warps: {e}')
     print(f'{passed} passed, {failed} failed')
     return failed > 0
 

@@ -2,7 +2,7 @@
 /* For read.py: texts FILE... prints "=== FILE" and the module as text, or what is wrong with it, for each; texts
  * --break FILE... reads every beginning of each file, and the file with every byte changed, and ends with an error
  * where one of them is read without complaint though it is cut, or is refused without saying why. Both read from memory
- * that ends where the bytes end. */
+ * that ends where the bytes end. texts --translate FILE... prints how long the PTX is, or what is wrong. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,9 +73,22 @@ static void break_file(const char *path, unsigned char *bytes, size_t size) {
     }
 }
 
+static void translate_file(const unsigned char *bytes, size_t size) {
+  char *ptx;
+  size_t length;
+  ff_error error;
+  ff_status status = tile_to_ptx(bytes, size, &ptx, &length, &error);
+  if (status) {
+    printf("%s: %s\n", ff_status_text(error.status), error.message);
+    return;
+  }
+  printf("%zu bytes of PTX\n", length);
+  free(ptx);
+}
+
 int main(int argc, char **argv) {
-  bool breaking = argc > 1 && !strcmp(argv[1], "--break");
-  for (int i = breaking ? 2 : 1; i < argc; i++) {
+  bool breaking = argc > 1 && !strcmp(argv[1], "--break"), translating = argc > 1 && !strcmp(argv[1], "--translate");
+  for (int i = breaking || translating ? 2 : 1; i < argc; i++) {
     char *bytes;
     size_t size;
     ff_error error;
@@ -84,6 +97,7 @@ int main(int argc, char **argv) {
       return 1;
     }
     if (breaking) break_file(argv[i], (unsigned char *)bytes, size);
+    else if (translating) translate_file((const unsigned char *)bytes, size);
     else print_file(argv[i], (const unsigned char *)bytes, size);
     free(bytes);
   }
