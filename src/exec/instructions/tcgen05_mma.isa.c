@@ -16,6 +16,7 @@
 
 #include "exec/instructions/ops_half.h"
 #include "exec/instructions/small_floats.h"
+#include "exec/instructions/sparse.h"
 #include "exec/instructions/tcgen05_descriptor.h"
 
 void ISA(core_tensor_mma)(exec_warp *x, const exec_instr *i);
@@ -165,25 +166,23 @@ static uint32_t chunk_bits(const product *p, uint32_t row, uint32_t chunk) {
   return p->memory->cells[lane][column] >> shift & 15;
 }
 
-/* For each element of a row of A its column. A chunk has one of two columns (tf32), two of four, or two pairs of
- * eight. */
+/* For each element of a row of A its column. */
 static void find_columns(const product *p, uint32_t row, uint8_t *column) {
-  bool single = p->m->kind == TCGEN05_TF32;
-  uint32_t pair = p->m->kind == TCGEN05_MXF4 || p->m->kind == TCGEN05_MXF4NVF4 ? 2 : 1, kept = single ? 1 : 2 * pair;
+  if (!p->m->sparse) {
+    for (uint32_t k = 0; k < p->held; k++) column[k] = (uint8_t)k;
+    return;
+  }
+  bool single = p->m->kind == TCGEN05_TF32, tiny = p->m->kind == TCGEN05_MXF4 || p->m->kind == TCGEN05_MXF4NVF4;
+  uint32_t element_bits = single ? 32 : tiny ? 4 : 8; /* 8: as 16 and 6, and 4 in a byte each */
   for (uint32_t k = 0; k < p->held; k++) {
-    if (!p->m->sparse) {
-      column[k] = (uint8_t)k;
-      continue;
-    }
-    uint32_t chunk = k / kept, bits = chunk_bits(p, row, chunk), low = bits & 3, high = bits >> 2;
+    uint32_t chunk = k / sparse_kept(element_bits), bits = chunk_bits(p, row, chunk);
     bool good = single ? bits == 14 || bits == 4
-                       : low != high && bits != 1 && bits != 2 && bits != 3 && bits != 7 && bits != 11;
+                       : (bits & 3) != bits >> 2 && bits != 1 && bits != 2 && bits != 3 && bits != 7 && bits != 11;
     if (!good)
       core_fault(p->w, p->i, p->lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
                  "the metadata of row %u have 0x%x for its chunk %u, which the manual does not define", row, bits,
                  chunk);
-    uint32_t place = single ? bits >> 1 & 1 : k / pair % 2 ? high : low;
-    column[k] = (uint8_t)(single ? chunk * 2 + place : (chunk * 4 + place) * pair + k % pair);
+    column[k] = (uint8_t)sparse_column(element_bits, bits, k);
   }
 }
 
