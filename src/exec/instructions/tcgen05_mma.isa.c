@@ -296,6 +296,20 @@ static void multiply_integers(const product *p, const unsigned char *a, const un
  * are. */
 static uint32_t units_of(const product *p) { return (p->rows * p->is.columns * 16 / 4 + 511) / 512; }
 
+/* With a zero-column mask: the columns that are multiplied begin behind its shift, and some are zeros instead. Columns
+ * whose elements are neighbours come in chunks. Returns the first one. */
+static unsigned char *read_masked_b(const product *p, unsigned char *b) {
+  uint64_t bits = exec_u64(&p->w->x, p->m->zero_mask)[p->lane];
+  tcgen05_zero_mask mask = core_tensor_zero_mask(p->w, p->i, p->lane, bits, &p->is);
+  uint32_t chunk = p->is.b_across ? SHARED_CHUNK * 8 / ptx_type_bits((ptx_type)p->is.b_type) : 1,
+           columns = (p->is.columns + mask.shift + chunk - 1) / chunk * chunk;
+  read_shared(p, 'B', p->m->b_descriptor, (ptx_type)p->is.b_type, p->is.b_across, columns, p->depth, b);
+  b += mask.shift * p->depth;
+  for (uint32_t n = 0; n < p->is.columns; n++)
+    if (mask.zero[n / 64] >> n % 64 & 1) memset(b + n * p->depth, 0, p->depth);
+  return b;
+}
+
 /* Half `rank` of B's columns, or all of them, from the block's shared memory. */
 static void read_b(const product *p, unsigned char *b) {
   uint32_t columns = p->is.columns / p->m->group, rank = p->m->group == 2 ? p->block->rank & 1 : 0;
@@ -335,10 +349,11 @@ static void multiply(const product *p, const unsigned char *b) {
 
 static void one_thread(core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_tensor_mma *m = i->side;
-  unsigned char b[TCGEN05_COLUMNS * 2 * SHARED_DEPTH_BYTES];
+  unsigned char room[(TCGEN05_COLUMNS + TCGEN05_COLUMN_SHIFT) * 2 * SHARED_DEPTH_BYTES], *b = room;
   product own, other;
   begin(&own, w, i, lane, w->block);
-  read_b(&own, b);
+  if (m->zeroes) b = read_masked_b(&own, b);
+  else read_b(&own, b);
   if (m->group == 2) {
     begin(&other, w, i, lane, core_tensor_peer(w, i, lane));
     read_b(&other, b);
