@@ -88,6 +88,7 @@ static tcgen05_description take_apart(const exec_tensor_mma *m, uint32_t bits) {
   if (m->sparse) d.depth *= 2;
   d.shift = m->stationary && field(bits, 30, 2) ? (uint8_t)(4u << field(bits, 30, 2)) : 0;
   if (!scaled) {
+    d.selector = m->sparse ? (uint8_t)field(bits, 0, 2) : 0;
     d.rows = field(bits, 24, 5) << 4;
     d.d_type = (uint8_t)sum_type(kind, field(bits, 4, 2));
     d.saturates = field(bits, 3, 1) != 0;
@@ -108,10 +109,11 @@ tcgen05_description core_tensor_describe(core_warp *w, const exec_instr *i, uint
   if (why)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "the instruction descriptor is 0x%08x: %s (M %u, N %u)",
                bits, why, d.rows, d.columns);
-  if (m->sparse && (d.rows / m->group != 128 || (!m->scales && field(bits, 0, 2))))
-    core_fault(w, i, lane, EXEC_FAULT_UNSUPPORTED, 0,
-               "not supported: .sp with M %u, or with a sparsity selector of %u (M of 128 for each block, and 0, are)",
-               d.rows, m->scales ? 0 : field(bits, 0, 2));
+  if (m->sparse && ((!m->stationary && d.rows / m->group != 128) || d.selector > 1))
+    core_fault(
+        w, i, lane, EXEC_FAULT_UNSUPPORTED, 0,
+        "not supported: .sp with M %u, or with a sparsity selector of %u (M of 128 for each block, and 0 or 1, are)",
+        d.rows, d.selector);
   if (m->a_in_tensor && d.a_across)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
                "the instruction descriptor is 0x%08x: A is transposed, and in tensor memory", bits);

@@ -47,6 +47,7 @@ typedef struct tcgen05_description {
   uint32_t rows, columns, depth; /* M, N, K */
   uint8_t a_type, b_type, d_type;
   bool a_negated, b_negated, a_across, b_across, saturates;
+  uint8_t selector;                        /* .sp: which of two columns has the metadata */
   uint8_t shift;                           /* of columns by a zero-column mask, at most */
   uint8_t factor_type, a_factor, b_factor; /* PTX_UE8M0 or PTX_UE4M3; the first byte of a word that has a factor */
 } tcgen05_description;

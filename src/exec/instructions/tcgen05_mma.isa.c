@@ -155,6 +155,25 @@ static void write_sums(const product *p, const double *sum, uint32_t *cells) {
 
 /* ---- which columns A has ---- */
 
+/* Where the metadata are (layouts of "Sparsity Metadata"; CUTLASS's tmem_e_frg and tmem_e_frg_ws): in one column, of an
+ * even pair the one that the selector names, or in two. With .ws and less than 128 rows all parts of tensor memory have
+ * them. */
+static tensor_place find_metadata(const product *p) {
+  uint32_t columns = p->m->kind == TCGEN05_F16 || p->m->kind == TCGEN05_TF32 ? 1 : 2,
+           address = (uint32_t)core_bulk_address(p->w, &p->m->metadata, p->lane);
+  if (p->is.selector && address % 2)
+    core_fault(p->w, p->i, p->lane, EXEC_FAULT_UNSUPPORTED, address,
+               "not supported: a sparsity selector of 1 with metadata in an odd column");
+  tensor_place at = core_tensor_place(p->w, p->i, p->lane, p->memory, address + p->is.selector, TENSOR_LANES, columns,
+                                      "the metadata");
+  for (uint32_t lane = p->rows; p->m->stationary && lane < TENSOR_LANES; lane++)
+    if (memcmp(p->memory->cells[lane] + at.column, p->memory->cells[lane % p->rows] + at.column, columns * 4))
+      core_fault(p->w, p->i, p->lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,
+                 "the metadata: lanes %u and %u of tensor memory differ, all parts must have the same", lane % p->rows,
+                 lane);
+  return at;
+}
+
 /* The four bits of a chunk of a row (layouts of "Sparsity Metadata"). Elements of 16 and 32 bits: half a word has four
  * chunks, rows 8 to 15 of sixteen have the upper halves of rows 0 to 7, and the second four chunks are eight lanes
  * further; smaller ones: two words of the row's lane. */
@@ -330,10 +349,7 @@ static void begin(product *p, core_warp *w, const exec_instr *i, uint32_t lane, 
   uint32_t predicate = *exec_pred(&w->x, m->keeps), first = m->group == 2 ? (block->rank & 1) * 4 : 0;
   p->keeps = ((m->keeps_negated ? ~predicate : predicate) >> lane & 1) != 0;
   for (uint32_t n = 0; m->masks && n < 4; n++) p->disabled[n] = exec_u32(&w->x, m->mask[first + n])[lane];
-  bool large = m->kind == TCGEN05_F16 || m->kind == TCGEN05_TF32;
-  if (m->sparse)
-    p->sparse = core_tensor_place(w, i, lane, p->memory, (uint32_t)core_bulk_address(w, &m->metadata, lane),
-                                  TENSOR_LANES, large ? 1 : 2, "the metadata");
+  if (m->sparse) p->sparse = find_metadata(p);
   if (!m->scales) return;
   p->a_factors = find_factors(p, &m->a_factors, p->is.a_factor, p->rows, "the factors of A");
   p->b_factors = find_factors(p, &m->b_factors, p->is.b_factor, p->is.columns, "the factors of B");

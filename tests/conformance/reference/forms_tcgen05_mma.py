@@ -190,7 +190,7 @@ class Zero:
         return out[:n] if self.generated else [0] * n
 
 
-def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), ws=False, sparse=False, reuse=0, loose=False, nan=None, zero=None, **flags):
+def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), ws=False, sparse=False, reuse=0, loose=False, nan=None, zero=None, selector=0, **flags):
     """reuse: the field of .ws for it. zero: a mask of columns of B (class Zero). loose: parts of tensor memory differ around the factors, whose addresses have a byte's number on top. nan: a row of A and
     a column of B whose factors are no numbers. b is given as N rows of K. upper: D and A begin in lane 16. block: (kind, vector size, factors, type of factors)."""
     d_kind, a_kind, b_kind = kinds
@@ -212,6 +212,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         parts += [block[3], f"{ids[0]}{ids[1]}"]
     parts += [text for text, there in (("reuse", reuse), ("loose", loose), ("nan", nan)) if there]
     parts += [f"zero{zero.bits:x}"] if zero else []
+    parts += [f"selector{selector}"] if selector else []
     name = ".".join(parts)
     random = Random(name)
     a = [[tiny_element(a_kind, random) for _ in range(k)] for _ in range(m)]
@@ -239,7 +240,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
     else:
         sums = multiply(kinds, whole, b, sign)
     if sparse:
-        extra = [line + words for line, words in zip(extra, metadata)]
+        extra = [line + (words if not selector else [0xFFFFFFFF, words[0]]) for line, words in zip(extra, metadata * sides)]
     columns = max(32, power(n // sides + len(extra[0])))
     times = ((1 << 31) - 1) // 11 if flags.get("saturate") else 1
 
@@ -277,11 +278,11 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         idesc = description(m, n, kinds, **flags) & ~0x30 | ids[1] << 4 | ids[0] << 29 | (block[3] == "ue8m0") << 23
         if dense:
             idesc = idesc & ~0x1F80 | 1 << 7 | 1 << 10
-    idesc |= (4 if sparse else 0) | reuse << 30
+    idesc |= (4 if sparse else 0) | selector | reuse << 30
     at = (8 if tensor else 0) + n
     tops = [first << 30 if loose else 0 for first in ids]
     rest = f", [%lane+{tops[0] + at}], [%lane+{tops[1] + at + 4}]" if block else ""
-    before_idesc = f", [%lane+{n + len(extra[0]) - 2}]" if sparse else ""
+    before_idesc = f", [%lane+{n // sides + len(extra[0]) - 2}]" if sparse else ""
     text = kernel(word, arrays, columns, n // sides, len(extra[0]), d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest, before_idesc, zero)
     title = f"A in {'tensor memory' if tensor else f'rows of {a_swizzle or 16}'}, B in rows of {b_swizzle or 16}"
     return case("mma", name, title, arrays, text)
@@ -379,6 +380,9 @@ def stationary():
     yield mma(32, 128, ("s32", "s8", "u8"), ws=True)
     yield mma(128, 64, half, ws=True, sparse=True)
     yield mma(128, 64, ("s32", "u8", "s8"), 64, 64, ws=True, sparse=True, tensor=True)
+    yield mma(64, 128, half, ws=True, sparse=True)
+    yield mma(32, 64, ("f32", "tf32", "tf32"), ws=True, sparse=True, selector=1)
+    yield mma(32, 128, ("f32", "e5m2", "e4m3"), 32, 64, ws=True, sparse=True)
     yield mma(128, 64, half, ws=True, zero=Zero((0, 0, 0, 0), (0, 0, 0, 0), 4, 3, generated=0))
     yield mma(128, 64, half, ws=True, zero=Zero((0, 9, 9, 9), (0, 1, 0, 1), 2, 3))
     yield mma(64, 128, half, ws=True, zero=Zero((0, 0, 9, 9), (1, 0, 0, 1), 2, 3))
@@ -392,6 +396,8 @@ def stationary():
 
 def sparse():
     half = ("f32", "f16", "f16")
+    yield mma(128, 24, half, sparse=True, selector=1)
+    yield mma(128, 16, ("f32", "tf32", "tf32"), sparse=True, selector=1)
     yield mma(128, 16, half, sparse=True)
     yield mma(128, 64, half, 64, 64, sparse=True, a_across=1, b_across=1)
     yield mma(128, 24, half, 0, 0, sparse=True, keep=0)
@@ -577,7 +583,9 @@ def faults():
     yield wrong("metadata", "metadata of 0", good | 4, ws=".sp", metadata=", [%base+16]")
     yield wrong("metadata_place", "metadata in columns that are not allocated", good | 4, ws=".sp", metadata=", [%base+32]", fault="illegal_address")
     yield wrong("sparse_rows", "M of 64", description(64, 16, ("f32", "f16", "f16")) | 4, ws=".sp", metadata=", [%base+16]", fault="unsupported")
-    yield wrong("sparse_selector", "another selector", good | 5, ws=".sp", metadata=", [%base+16]", fault="unsupported")
+    yield wrong("sparse_odd", "the selector is 1, the metadata are in an odd column", good | 5, ws=".sp", metadata=", [%base+17]", fault="unsupported")
+    yield wrong("metadata_selected", "the selected column of metadata is not allocated", good | 5, ws=".sp", metadata=", [%base+32]", fault="illegal_address")
+    yield wrong("sparse_selector", "another selector", good | 6, ws=".sp", metadata=", [%base+16]", fault="unsupported")
     yield wrong("sparse_swizzle", "rows of 32 bytes, swizzled, for 64 of K", good | 4, ws=".sp", metadata=", [%base+16]", b=1 << 46 | 6 << 61 | 16 << 32)
     yield wrong("reserved_bit", "a reserved bit", good | 1 << 23)
     yield wrong("rows", "M is 96", good & ~(31 << 24) | 6 << 24)
@@ -617,6 +625,8 @@ def faults():
 
     for bits in (1, 2, 3, 7, 11):
         yield wrong(f"metadata_{bits}", f"metadata of {bits}", good | 4, ws=".sp", metadata=", [%base+16]", before=put(f"mov.u32 %y, {bits * 0x11111111};"))
+    two = put("shr.u32 %y, %t, 6; mul.lo.u32 %y, %y, 0x55555555; add.u32 %y, %y, 0x44444444;")
+    yield wrong("metadata_parts", "the parts of tensor memory have different metadata", description(64, 64, ("f32", "f16", "f16")) | 4, ws=".ws.sp", metadata=", [%base+16]", before=two)
     yield wrong("metadata_tf32", "metadata of 0", description(128, 16, ("f32", "tf32", "tf32")) | 4, kind="tf32", ws=".sp", metadata=", [%base+16]")
     eight = ("f32", "e4m3", "e4m3")
     end = {"ws": ".sp", "metadata": ", [%base+31]", "before": put("mov.u32 %y, 0x44444444;", 31)}
