@@ -626,7 +626,7 @@ def faults():
     for bits in (1, 2, 3, 7, 11):
         yield wrong(f"metadata_{bits}", f"metadata of {bits}", good | 4, ws=".sp", metadata=", [%base+16]", before=put(f"mov.u32 %y, {bits * 0x11111111};"))
     two = put("shr.u32 %y, %t, 6; mul.lo.u32 %y, %y, 0x55555555; add.u32 %y, %y, 0x44444444;")
-    yield wrong("metadata_parts", "the parts of tensor memory have different metadata", description(64, 64, ("f32", "f16", "f16")) | 4, ws=".ws.sp", metadata=", [%base+16]", before=two)
+    yield wrong("metadata_parts", "the parts of tensor memory have different metadata", description(32, 64, ("f32", "f16", "f16")) | 4, ws=".ws.sp", metadata=", [%base+16]", before=two)
     yield wrong("metadata_tf32", "metadata of 0", description(128, 16, ("f32", "tf32", "tf32")) | 4, kind="tf32", ws=".sp", metadata=", [%base+16]")
     eight = ("f32", "e4m3", "e4m3")
     end = {"ws": ".sp", "metadata": ", [%base+31]", "before": put("mov.u32 %y, 0x44444444;", 31)}
