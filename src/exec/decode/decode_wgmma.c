@@ -23,7 +23,7 @@ static bool is_byte(ptx_type type) { return type == PTX_S8 || type == PTX_U8; }
 /* Types that go together: D, A, B. */
 static bool check_types(decoder *d, const ptx_type type[3], uint32_t k, bool sparse) {
   bool half = type[0] == PTX_F16, single = type[0] == PTX_F32;
-  bool good = type[1] == PTX_B1     ? !sparse && type[0] == PTX_S32 && type[2] == PTX_B1
+  bool good = type[1] == PTX_B1     ? type[0] == PTX_S32 && type[2] == PTX_B1
               : is_byte(type[1])    ? type[0] == PTX_S32 && is_byte(type[2])
               : is_fp8(type[1])     ? (half || single) && is_fp8(type[2])
               : type[1] == PTX_F16  ? (half || single) && type[2] == PTX_F16

@@ -321,5 +321,5 @@ def sparse_faults():
     yield wrong("selector_bytes", "all threads have metadata", f"m64n8k64.f32.{bytes_}", 1)
     yield wrong("selector_register", "the selector is a register", f"m64n8k32.f32.{half}", "%m", "1, 1, 0, 0")
     yield wrong("depth", "K of a dense A", f"m64n8k16.f32.{half}", 0, "1, 1, 0, 0")
-    yield wrong("bits", "single bits", "m64n8k512.s32.b1.b1.and.popc", 0, "")
+    yield wrong("bits", "single bits", "m64n8k256.s32.b1.b1.and.popc", 0, "")
     yield wrong("short_rows", "swizzled rows of B of 32 bytes", f"m64n8k32.f32.{half}", 0, "1, 1, 0, 0", short, "illegal_instruction")
