@@ -215,6 +215,17 @@ static bool set_factors(decoder *d, exec_tensor_mma *m, uint32_t next) {
          decode_source(d, &operands[next + 2], PTX_PRED, &m->keeps);
 }
 
+/* With .ws: enable-input-d, zero-column-mask-desc; the latter may be left out. */
+static bool set_stationary(decoder *d, exec_tensor_mma *m, uint32_t next) {
+  const ptx_instr *instr = d->instr;
+  const ptx_operand *operand = &instr->operands[next];
+  m->keeps_negated = operand->negated;
+  m->zeroes = ++next < instr->operand_count;
+  if (next + m->zeroes != instr->operand_count) return decode_fail(d, "these operands of tcgen05.mma.ws");
+  return decode_source(d, operand, PTX_PRED, &m->keeps) &&
+         (!m->zeroes || decode_source(d, &instr->operands[next], PTX_B64, &m->zero_mask));
+}
+
 /* {disable-output-lane}, enable-input-d, scale-input-d: the first and the last may be left out. */
 static bool set_output(decoder *d, exec_tensor_mma *m, uint32_t next) {
   const ptx_instr *instr = d->instr;
@@ -248,8 +259,7 @@ static bool decode_tensor_mma(decoder *d) {
   if (ptx_has(instr, PTX_MOD_ASHIFT)) return decode_fail(d, "tcgen05.mma with .ashift");
   if (instr->operand_count < 5 + shift) return decode_fail(d, "%u operands", instr->operand_count);
   if (!set_group(d, &m->group) || !set_kind(d, &m->kind) || !set_scales(d, m)) return false;
-  if (m->stationary && (m->group == 2 || m->scales || m->sparse)) return decode_fail(d, "this form of tcgen05.mma.ws");
-  if (m->stationary && instr->operand_count != 5) return decode_fail(d, "a mask of columns, or of lanes, with .ws");
+  if (m->stationary && (m->group == 2 || m->scales)) return decode_fail(d, "this form of tcgen05.mma.ws");
   m->a_in_tensor = operands[1].kind == PTX_OPERAND_ADDRESS;
   if (!decode_bulk_address(d, &operands[0], PTX_SPACE_SHARED, &m->d)) return false;
   if (m->a_in_tensor ? !decode_bulk_address(d, &operands[1], PTX_SPACE_SHARED, &m->a)
@@ -258,7 +268,10 @@ static bool decode_tensor_mma(decoder *d) {
   if (!decode_source(d, &operands[2], PTX_B64, &m->b_descriptor)) return false;
   if (m->sparse && !decode_bulk_address(d, &operands[3], PTX_SPACE_SHARED, &m->metadata)) return false;
   if (!decode_source(d, &operands[3 + shift], PTX_B32, &m->description)) return false;
-  if (m->scales ? !set_factors(d, m, 4 + shift) : !set_output(d, m, 4 + shift)) return false;
+  if (m->scales       ? !set_factors(d, m, 4 + shift)
+      : m->stationary ? !set_stationary(d, m, 4 + shift)
+                      : !set_output(d, m, 4 + shift))
+    return false;
   exec_instr *i = decode_move(d, EXEC_MOVE_TENSOR_MMA);
   i->unit = EXEC_UNIT_MEMORY;
   i->side = m;

@@ -21,7 +21,7 @@ static bool is_fp8(ptx_type type) { return type == PTX_E4M3 || type == PTX_E5M2;
 static bool is_byte(ptx_type type) { return type == PTX_S8 || type == PTX_U8; }
 
 /* Types that go together: D, A, B. */
-static bool check_types(decoder *d, const ptx_type type[3], uint32_t k) {
+static bool check_types(decoder *d, const ptx_type type[3], uint32_t k, bool sparse) {
   bool half = type[0] == PTX_F16, single = type[0] == PTX_F32;
   bool good = type[1] == PTX_B1     ? type[0] == PTX_S32 && type[2] == PTX_B1
               : is_byte(type[1])    ? type[0] == PTX_S32 && is_byte(type[2])
@@ -30,9 +30,9 @@ static bool check_types(decoder *d, const ptx_type type[3], uint32_t k) {
               : type[1] == PTX_BF16 ? single && type[2] == PTX_BF16
               : type[1] == PTX_TF32 ? single && type[2] == PTX_TF32
                                     : false;
-  if (good && k * ptx_type_bits(type[1]) == 8 * WGMMA_DEPTH_BYTES) return true;
-  return decode_fail(d, "wgmma of .%s = .%s * .%s with k%u", ptx_type_text(type[0]), ptx_type_text(type[1]),
-                     ptx_type_text(type[2]), k);
+  if (good && k * ptx_type_bits(type[1]) == (sparse ? 16 : 8) * WGMMA_A_BYTES) return true;
+  return decode_fail(d, "wgmma%s of .%s = .%s * .%s with k%u", sparse ? " with a sparse A" : "", ptx_type_text(type[0]),
+                     ptx_type_text(type[1]), ptx_type_text(type[2]), k);
 }
 
 static bool set_registers(decoder *d, const ptx_operand *operand, uint32_t count, bool written, uint32_t *slots) {
@@ -56,10 +56,22 @@ static bool immediate(decoder *d, uint32_t at, int64_t first, int64_t second, bo
   return true;
 }
 
-/* What stands behind the matrices: scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b. */
-static bool set_scales(decoder *d, exec_wgmma *g) {
+/* sp-meta and sp-sel: where the metadata of A's chunks are, and whose of a group of four lanes. Elements of 16 and 32
+ * bits have eight chunks in a row, two lanes' for two rows; bytes sixteen, all four lanes'. */
+static bool set_metadata(decoder *d, exec_wgmma *g, uint32_t at) {
   const ptx_instr *instr = d->instr;
-  uint32_t next = 3;
+  if (instr->operand_count <= at + 1) return decode_fail(d, "wgmma with a sparse A and without its metadata");
+  uint32_t selectors = ptx_type_bits((ptx_type)g->a_type) >= 16 ? 2 : 1;
+  const ptx_operand *selector = &instr->operands[at + 1];
+  if (selector->kind != PTX_OPERAND_INT || selector->bits >= selectors)
+    return decode_fail(d, "a sparsity selector that is no constant below %u", selectors);
+  g->selector = (uint8_t)selector->bits;
+  return decode_source(d, &instr->operands[at], PTX_B32, &g->metadata);
+}
+
+/* What stands behind the matrices: scale-d, imm-scale-a, imm-scale-b, imm-trans-a, imm-trans-b. */
+static bool set_scales(decoder *d, exec_wgmma *g, uint32_t next) {
+  const ptx_instr *instr = d->instr;
   bool real = g->d_type != PTX_S32, turns = g->a_type == PTX_F16 || g->a_type == PTX_BF16;
   if (instr->operand_count <= next) return decode_fail(d, "wgmma without scale-d");
   g->keeps_negated = instr->operands[next].negated;
@@ -75,14 +87,15 @@ static bool set_scales(decoder *d, exec_wgmma *g) {
 static bool decode_mma_async(decoder *d) {
   const ptx_instr *instr = d->instr;
   exec_wgmma *g = ff_arena_alloc(d->arena, sizeof *g);
-  uint32_t columns, depth;
-  if (ptx_has(instr, PTX_MOD_SP)) return decode_fail(d, "wgmma with sparse matrices");
+  uint32_t columns, depth, scales = 3;
   if (!shape_of(instr, &columns, &depth) || instr->type_count != 3 || instr->operand_count < 4)
     return decode_fail(d, "this form of wgmma");
-  if (!check_types(d, instr->types, depth)) return false;
+  g->sparse = ptx_has(instr, PTX_MOD_SP);
+  if (!check_types(d, instr->types, depth, g->sparse)) return false;
   if (columns % 8 || !columns || columns > WGMMA_COLUMNS) return decode_fail(d, "wgmma with n%u", columns);
   g->columns = (uint16_t)columns;
   g->depth = (uint8_t)(instr->types[1] == PTX_B1 ? depth / 32 : depth);
+  g->held = g->sparse ? g->depth / 2 : g->depth;
   g->d_type = (uint8_t)instr->types[0];
   g->a_type = (uint8_t)instr->types[1];
   g->b_type = (uint8_t)instr->types[2];
@@ -91,7 +104,10 @@ static bool decode_mma_async(decoder *d) {
   if (g->a_shared ? !decode_source(d, &instr->operands[1], PTX_B64, &g->a_descriptor)
                   : !set_registers(d, &instr->operands[1], 4, false, g->a))
     return false;
-  if (!decode_source(d, &instr->operands[2], PTX_B64, &g->b_descriptor) || !set_scales(d, g)) return false;
+  if (!decode_source(d, &instr->operands[2], PTX_B64, &g->b_descriptor)) return false;
+  if (g->sparse && !set_metadata(d, g, scales)) return false;
+  if (g->sparse) scales += 2;
+  if (!set_scales(d, g, scales)) return false;
   if (!set_registers(d, &instr->operands[0], columns / (g->d_type == PTX_F16 ? 4 : 2), true, g->d)) return false;
   g->sync.kind = EXEC_SYNC_WGMMA;
   exec_instr *i = decode_emit(d, EXEC_FLOW_SYNC);

@@ -9,6 +9,7 @@
 #include "exec/instructions/lanes.h"
 #include "exec/instructions/ops_half.h"
 #include "exec/instructions/small_floats.h"
+#include "exec/instructions/sparse.h"
 
 void ISA(core_mma)(exec_warp *x, const exec_instr *i);
 void ISA(core_quad_mma)(exec_warp *x, const exec_instr *i);
@@ -114,34 +115,11 @@ INLINE void write_integers(const core_warp *w, const exec_fragment *f, const int
 
 /* ---- which columns A has ---- */
 
-/* The four bits of a chunk of a row. Elements of 16 and 32 bits: a word has four chunks of row g, then four of row
- * g + 8; smaller ones: eight of one row, and the next lane those of row g + 8. */
-INLINE uint32_t chunk_bits(const uint32_t *metadata, const exec_matrix *mma, uint32_t row, uint32_t chunk) {
-  bool large = mma->a.packed <= 2;
-  uint32_t lane = row % 8 * 4, high = row / 8;
-  if (large) {
-    lane += mma->chunks == 4 ? mma->selector : mma->selector * 2u + chunk / 4;
-    return metadata[lane] >> (high * 16 + chunk % 4 * 4) & 15;
-  }
-  lane += (mma->chunks == 8 ? mma->selector * 2u : chunk / 8 * 2) + high;
-  return metadata[lane] >> (chunk % 8 * 4) & 15;
-}
-
-/* Of element k of a row of the packed A. tf32: one of two columns, whose index is 0b1110 for the second; four bits: two
- * pairs of columns of eight; the others: two columns of four. */
-INLINE uint32_t column_of(const uint32_t *metadata, const exec_matrix *mma, uint32_t row, uint32_t k) {
-  if (mma->a.packed == 1) return k * 2 + (chunk_bits(metadata, mma, row, k) >> 1 & 1);
-  uint32_t pair = mma->a.packed == 8 ? 2 : 1, chunk = k / (2 * pair), nth = k / pair % 2;
-  uint32_t place = chunk_bits(metadata, mma, row, chunk) >> (2 * nth) & 3;
-  return (chunk * 4 + place) * pair + k % pair;
-}
-
-/* For every element of the packed A its column; of a dense one its own. */
+/* For every element of the packed A its column. */
 static void matrix_columns(const exec_warp *x, const exec_matrix *mma, uint8_t *column) {
-  const uint32_t *metadata = mma->chunks ? exec_u32(x, mma->metadata) : NULL;
+  const uint32_t *metadata = exec_u32(x, mma->metadata);
   for (uint32_t m = 0; m < mma->a.rows; m++)
-    for (uint32_t k = 0; k < mma->a.columns; k++)
-      column[m * mma->a.columns + k] = (uint8_t)(metadata ? column_of(metadata, mma, m, k) : k);
+    sparse_row_columns(metadata, 32u / mma->a.packed, mma->a.columns, mma->selector, m, column + m * mma->a.columns);
 }
 
 /* ---- D = A * B + C: a is M x K, b is N x K, c is M x N ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instruction descriptors of tcgen05.mma (PTX ISA, "Instruction descriptor", "Matrix Shape"): what one says, and
- * whether the manual defines it. */
+ * whether the manual defines it; and zero-column mask descriptors. */
 #include "exec/instructions/tcgen05_mma.h"
 #include "exec/launch/fault.h"
 #include "ptx/ir.h"
@@ -86,7 +86,9 @@ static tcgen05_description take_apart(const exec_tensor_mma *m, uint32_t bits) {
                            .b_across = field(bits, 16, 1) != 0};
   d.depth = kind == TCGEN05_F16 ? 16 : kind == TCGEN05_TF32 ? 8 : tiny ? 64 : 32;
   if (m->sparse) d.depth *= 2;
+  d.shift = m->stationary && field(bits, 30, 2) ? (uint8_t)(4u << field(bits, 30, 2)) : 0;
   if (!scaled) {
+    d.selector = m->sparse ? (uint8_t)field(bits, 0, 2) : 0;
     d.rows = field(bits, 24, 5) << 4;
     d.d_type = (uint8_t)sum_type(kind, field(bits, 4, 2));
     d.saturates = field(bits, 3, 1) != 0;
@@ -107,12 +109,49 @@ tcgen05_description core_tensor_describe(core_warp *w, const exec_instr *i, uint
   if (why)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "the instruction descriptor is 0x%08x: %s (M %u, N %u)",
                bits, why, d.rows, d.columns);
-  if (m->sparse && (d.rows / m->group != 128 || (!m->scales && field(bits, 0, 2))))
-    core_fault(w, i, lane, EXEC_FAULT_UNSUPPORTED, 0,
-               "not supported: .sp with M %u, or with a sparsity selector of %u (M of 128 for each block, and 0, are)",
-               d.rows, m->scales ? 0 : field(bits, 0, 2));
+  if (m->sparse && ((!m->stationary && d.rows / m->group != 128) || d.selector > 1))
+    core_fault(
+        w, i, lane, EXEC_FAULT_UNSUPPORTED, 0,
+        "not supported: .sp with M %u, or with a sparsity selector of %u (M of 128 for each block, and 0 or 1, are)",
+        d.rows, d.selector);
   if (m->a_in_tensor && d.a_across)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
                "the instruction descriptor is 0x%08x: A is transposed, and in tensor memory", bits);
   return d;
+}
+
+/* ---- zero-column masks ---- */
+
+/* The mask of a part of the columns: `used` columns of B, then `zero` of zeros, and so on, or the zeros first; of that
+ * the first `start` are left out. The manual's table has the names of the two spans exchanged, its examples tell. */
+static bool is_zero(uint32_t column, uint32_t start, bool zeros_first, uint32_t zero, uint32_t used) {
+  uint32_t at = (column + start) % (zero + used);
+  return zeros_first ? at < zero : at >= used;
+}
+
+tcgen05_zero_mask core_tensor_zero_mask(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t bits,
+                                        const tcgen05_description *d) {
+  tcgen05_zero_mask mask = {.shift = (uint32_t)(bits >> 56 & 63)};
+  uint32_t zero = (uint32_t)(bits >> 40 & 255) + 1, used = (uint32_t)(bits >> 48 & 255) + 1, parts = 128 / d->rows,
+           width = d->columns / parts, most = d->rows == 32 ? 16 : TCGEN05_COLUMN_SHIFT;
+  const char *why = bits >> 36 & 7 || bits >> 62 ? "a reserved bit is set"
+                    : mask.shift > most          ? "it shifts further than M allows"
+                    : mask.shift > d->shift      ? "it shifts further than the instruction descriptor says"
+                                                 : NULL;
+  if (why)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "the zero-column mask descriptor is 0x%016llx: %s",
+               (unsigned long long)bits, why);
+  if (!(bits >> 39 & 1)) return mask;
+  for (uint32_t part = 0; part < parts; part++) {
+    uint32_t start = (uint32_t)(bits >> (8 * part) & 255);
+    bool zeros_first = (bits >> (32 + part) & 1) != 0;
+    if (start >= (zeros_first ? zero : used))
+      core_fault(w, i, lane, EXEC_FAULT_UNSUPPORTED, 0,
+                 "not supported: a zero-column mask that leaves out its first span (0x%016llx, part %u)",
+                 (unsigned long long)bits, part);
+    for (uint32_t n = 0; n < width; n++)
+      if (is_zero(n, start, zeros_first, zero, used))
+        mask.zero[(part * width + n) / 64] |= UINT64_C(1) << (part * width + n) % 64;
+  }
+  return mask;
 }

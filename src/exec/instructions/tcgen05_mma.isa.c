@@ -16,6 +16,7 @@
 
 #include "exec/instructions/ops_half.h"
 #include "exec/instructions/small_floats.h"
+#include "exec/instructions/sparse.h"
 #include "exec/instructions/tcgen05_descriptor.h"
 
 void ISA(core_tensor_mma)(exec_warp *x, const exec_instr *i);
@@ -154,6 +155,25 @@ static void write_sums(const product *p, const double *sum, uint32_t *cells) {
 
 /* ---- which columns A has ---- */
 
+/* Where the metadata are (layouts of "Sparsity Metadata"; CUTLASS's tmem_e_frg and tmem_e_frg_ws): in one column, of an
+ * even pair the one that the selector names, or in two. With .ws and less than 128 rows all parts of tensor memory have
+ * them. */
+static tensor_place find_metadata(const product *p) {
+  uint32_t columns = p->m->kind == TCGEN05_F16 || p->m->kind == TCGEN05_TF32 ? 1 : 2,
+           address = (uint32_t)core_bulk_address(p->w, &p->m->metadata, p->lane);
+  if (p->is.selector && address % 2)
+    core_fault(p->w, p->i, p->lane, EXEC_FAULT_UNSUPPORTED, address,
+               "not supported: a sparsity selector of 1 with metadata in an odd column");
+  tensor_place at = core_tensor_place(p->w, p->i, p->lane, p->memory, address + p->is.selector, TENSOR_LANES, columns,
+                                      "the metadata");
+  for (uint32_t lane = p->rows; p->m->stationary && lane < TENSOR_LANES; lane++)
+    if (memcmp(p->memory->cells[lane] + at.column, p->memory->cells[lane % p->rows] + at.column, columns * 4))
+      core_fault(p->w, p->i, p->lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,
+                 "the metadata: lanes %u and %u of tensor memory differ, all parts must have the same", lane % p->rows,
+                 lane);
+  return at;
+}
+
 /* The four bits of a chunk of a row (layouts of "Sparsity Metadata"). Elements of 16 and 32 bits: half a word has four
  * chunks, rows 8 to 15 of sixteen have the upper halves of rows 0 to 7, and the second four chunks are eight lanes
  * further; smaller ones: two words of the row's lane. */
@@ -165,25 +185,23 @@ static uint32_t chunk_bits(const product *p, uint32_t row, uint32_t chunk) {
   return p->memory->cells[lane][column] >> shift & 15;
 }
 
-/* For each element of a row of A its column. A chunk has one of two columns (tf32), two of four, or two pairs of
- * eight. */
+/* For each element of a row of A its column. */
 static void find_columns(const product *p, uint32_t row, uint8_t *column) {
-  bool single = p->m->kind == TCGEN05_TF32;
-  uint32_t pair = p->m->kind == TCGEN05_MXF4 || p->m->kind == TCGEN05_MXF4NVF4 ? 2 : 1, kept = single ? 1 : 2 * pair;
+  if (!p->m->sparse) {
+    for (uint32_t k = 0; k < p->held; k++) column[k] = (uint8_t)k;
+    return;
+  }
+  bool single = p->m->kind == TCGEN05_TF32, tiny = p->m->kind == TCGEN05_MXF4 || p->m->kind == TCGEN05_MXF4NVF4;
+  uint32_t element_bits = single ? 32 : tiny ? 4 : 8; /* 8: as 16 and 6, and 4 in a byte each */
   for (uint32_t k = 0; k < p->held; k++) {
-    if (!p->m->sparse) {
-      column[k] = (uint8_t)k;
-      continue;
-    }
-    uint32_t chunk = k / kept, bits = chunk_bits(p, row, chunk), low = bits & 3, high = bits >> 2;
+    uint32_t chunk = k / sparse_kept(element_bits), bits = chunk_bits(p, row, chunk);
     bool good = single ? bits == 14 || bits == 4
-                       : low != high && bits != 1 && bits != 2 && bits != 3 && bits != 7 && bits != 11;
+                       : (bits & 3) != bits >> 2 && bits != 1 && bits != 2 && bits != 3 && bits != 7 && bits != 11;
     if (!good)
       core_fault(p->w, p->i, p->lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
                  "the metadata of row %u have 0x%x for its chunk %u, which the manual does not define", row, bits,
                  chunk);
-    uint32_t place = single ? bits >> 1 & 1 : k / pair % 2 ? high : low;
-    column[k] = (uint8_t)(single ? chunk * 2 + place : (chunk * 4 + place) * pair + k % pair);
+    column[k] = (uint8_t)sparse_column(element_bits, bits, k);
   }
 }
 
@@ -297,6 +315,20 @@ static void multiply_integers(const product *p, const unsigned char *a, const un
  * are. */
 static uint32_t units_of(const product *p) { return (p->rows * p->is.columns * 16 / 4 + 511) / 512; }
 
+/* With a zero-column mask: the columns that are multiplied begin behind its shift, and some are zeros instead. Columns
+ * whose elements are neighbours come in chunks. Returns the first one. */
+static unsigned char *read_masked_b(const product *p, unsigned char *b) {
+  uint64_t bits = exec_u64(&p->w->x, p->m->zero_mask)[p->lane];
+  tcgen05_zero_mask mask = core_tensor_zero_mask(p->w, p->i, p->lane, bits, &p->is);
+  uint32_t chunk = p->is.b_across ? SHARED_CHUNK * 8 / ptx_type_bits((ptx_type)p->is.b_type) : 1,
+           columns = (p->is.columns + mask.shift + chunk - 1) / chunk * chunk;
+  read_shared(p, 'B', p->m->b_descriptor, (ptx_type)p->is.b_type, p->is.b_across, columns, p->depth, b);
+  b += mask.shift * p->depth;
+  for (uint32_t n = 0; n < p->is.columns; n++)
+    if (mask.zero[n / 64] >> n % 64 & 1) memset(b + n * p->depth, 0, p->depth);
+  return b;
+}
+
 /* Half `rank` of B's columns, or all of them, from the block's shared memory. */
 static void read_b(const product *p, unsigned char *b) {
   uint32_t columns = p->is.columns / p->m->group, rank = p->m->group == 2 ? p->block->rank & 1 : 0;
@@ -317,10 +349,7 @@ static void begin(product *p, core_warp *w, const exec_instr *i, uint32_t lane, 
   uint32_t predicate = *exec_pred(&w->x, m->keeps), first = m->group == 2 ? (block->rank & 1) * 4 : 0;
   p->keeps = ((m->keeps_negated ? ~predicate : predicate) >> lane & 1) != 0;
   for (uint32_t n = 0; m->masks && n < 4; n++) p->disabled[n] = exec_u32(&w->x, m->mask[first + n])[lane];
-  bool large = m->kind == TCGEN05_F16 || m->kind == TCGEN05_TF32;
-  if (m->sparse)
-    p->sparse = core_tensor_place(w, i, lane, p->memory, (uint32_t)core_bulk_address(w, &m->metadata, lane),
-                                  TENSOR_LANES, large ? 1 : 2, "the metadata");
+  if (m->sparse) p->sparse = find_metadata(p);
   if (!m->scales) return;
   p->a_factors = find_factors(p, &m->a_factors, p->is.a_factor, p->rows, "the factors of A");
   p->b_factors = find_factors(p, &m->b_factors, p->is.b_factor, p->is.columns, "the factors of B");
@@ -336,10 +365,11 @@ static void multiply(const product *p, const unsigned char *b) {
 
 static void one_thread(core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_tensor_mma *m = i->side;
-  unsigned char b[TCGEN05_COLUMNS * 2 * SHARED_DEPTH_BYTES];
+  unsigned char room[(TCGEN05_COLUMNS + TCGEN05_COLUMN_SHIFT) * 2 * SHARED_DEPTH_BYTES], *b = room;
   product own, other;
   begin(&own, w, i, lane, w->block);
-  read_b(&own, b);
+  if (m->zeroes) b = read_masked_b(&own, b);
+  else read_b(&own, b);
   if (m->group == 2) {
     begin(&other, w, i, lane, core_tensor_peer(w, i, lane));
     read_b(&other, b);

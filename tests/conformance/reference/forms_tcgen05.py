@@ -489,7 +489,6 @@ def faults():
     masks = ", ".join(f"%r{n}" for n in range(8))
     for name, title, form in (
         ("mma.ws_pair", "weights that stay, for two blocks", f"mma.ws.cta_group::2.kind::f16 {operands}, %p"),
-        ("mma.ws_mask", "weights that stay, with a mask of columns", f"mma.ws.cta_group::1.kind::f16 {operands}, %p, %at"),
         ("mma.ws_lanes", "weights that stay, with a mask of lanes", f"mma.ws.cta_group::1.kind::f16 {operands}, {{%r0, %r1, %r2, %r3}}, %p"),
         ("mma.masks", "eight masks for one block", f"mma.cta_group::1.kind::f16 {operands}, {{{masks}}}, %p"),
         ("mma.scale", "D is scaled by more than 15 bits", f"mma.cta_group::1.kind::f16 {operands}, %p, 16"),

@@ -171,8 +171,27 @@ def multiply(kinds, a, b, sign):
     return [[Fraction(sign * sum(x * y for x, y in zip(row, line)), scale * scale) for line in right] for row in left]
 
 
-def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), ws=False, sparse=False, reuse=0, loose=False, nan=None, **flags):
-    """reuse: the field of .ws for it. loose: parts of tensor memory differ around the factors, whose addresses have a byte's number on top. nan: a row of A and
+class Zero:
+    """A zero-column mask descriptor: of each sub-mask its start count and whether it begins with zeros of B; how many columns are used, and
+    how many are zeros, at once. Spans are named as in the manual's examples: its table has their names exchanged."""
+
+    def __init__(self, starts, firsts, skip, use, shift=0, generated=1):
+        self.starts, self.firsts, self.skip, self.use, self.shift, self.generated = starts, firsts, skip, use, shift, generated
+        self.bits = sum(start << 8 * i for i, start in enumerate(starts)) | sum(first << 32 + i for i, first in enumerate(firsts))
+        self.bits |= generated << 39 | skip << 40 | use << 48 | shift << 56
+
+    def columns(self, m, n):
+        """For each column whether B is zero there."""
+        out, width = [], n * m // 128
+        for start, first in zip(self.starts, self.firsts):
+            spans = [[0] * (self.use + 1), [1] * (self.skip + 1)]
+            pattern = (spans[first] + spans[1 - first]) * width
+            out += pattern[start : start + width]
+        return out[:n] if self.generated else [0] * n
+
+
+def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, tensor=False, upper=0, block=None, ids=(0, 0), ws=False, sparse=False, reuse=0, loose=False, nan=None, zero=None, selector=0, **flags):
+    """reuse: the field of .ws for it. zero: a mask of columns of B (class Zero). loose: parts of tensor memory differ around the factors, whose addresses have a byte's number on top. nan: a row of A and
     a column of B whose factors are no numbers. b is given as N rows of K. upper: D and A begin in lane 16. block: (kind, vector size, factors, type of factors)."""
     d_kind, a_kind, b_kind = kinds
     kind = KINDS.get(a_kind, "f8f6f4")
@@ -184,7 +203,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
     a_across, b_across = flags.get("a_across", 0), flags.get("b_across", 0)
     k = depth  # of A as it is stored
     depth *= 2 if sparse else 1
-    word = f"tcgen05.mma{'.ws' if ws else '.sp' if sparse else ''}.cta_group::1.kind::{kind}"
+    word = f"tcgen05.mma{'.ws' if ws else ''}{'.sp' if sparse else ''}.cta_group::1.kind::{kind}"
     sides = 128 // m if ws else 1  # parts of D's columns, each in lanes of its own
     parts = [f"{word}.m{m}n{n}.{'.'.join(kinds)}", "at" if tensor else f"a{a_swizzle}{'t' if a_across else ''}"]
     parts += [f"b{b_swizzle}{'t' if b_across else ''}", *(key for key in flags if key not in ("a_across", "b_across"))]
@@ -192,10 +211,15 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
     if block:
         parts += [block[3], f"{ids[0]}{ids[1]}"]
     parts += [text for text, there in (("reuse", reuse), ("loose", loose), ("nan", nan)) if there]
+    parts += [f"zero{zero.bits:x}"] if zero else []
+    parts += [f"selector{selector}"] if selector else []
     name = ".".join(parts)
     random = Random(name)
     a = [[tiny_element(a_kind, random) for _ in range(k)] for _ in range(m)]
-    b = [[tiny_element(b_kind, random) for _ in range(depth)] for _ in range(n)]
+    b = [[tiny_element(b_kind, random) for _ in range(depth)] for _ in range(n + (32 if zero else 0))]
+    stored_b = b
+    if zero:
+        b = [[0] * depth if out else line for line, out in zip(b[zero.shift :], zero.columns(m, n))]
     places, metadata = sparse_rows(a_kind, m, depth, random) if sparse else (None, None)
     whole = spread(a, places, depth) if sparse else a
     sign = -1 if flags.get("a_negated", 0) != flags.get("b_negated", 0) else 1
@@ -216,7 +240,7 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
     else:
         sums = multiply(kinds, whole, b, sign)
     if sparse:
-        extra = [line + words for line, words in zip(extra, metadata)]
+        extra = [line + (words if not selector else [0xFFFFFFFF, words[0]]) for line, words in zip(extra, metadata * sides)]
     columns = max(32, power(n // sides + len(extra[0])))
     times = ((1 << 31) - 1) // 11 if flags.get("saturate") else 1
 
@@ -235,11 +259,11 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
             memory[lane][column] = 0x7FFFFFFF if nan and (row == nan[0] or column == nan[1]) else cell(value)
     place_a = Place(a_kind, m, a_across, a_swizzle, 0, dense)
     start = 0 if tensor else -(-place_a.bytes // 1024) * 1024
-    place_b = Place(b_kind, n, b_across, b_swizzle, start, dense, 2 if sparse else 1)
+    place_b = Place(b_kind, len(stored_b), b_across, b_swizzle, start, dense, 2 if sparse else 1)
     image = [0] * (-(-(start + place_b.bytes) // 1024) * 256)
     if not tensor:
         place_a.write(image, a)
-    place_b.write(image, b)
+    place_b.write(image, stored_b)
     arrays = [Array("in", "s", "b32", image)]
     if extra[0]:
         for lane in range(128):
@@ -254,17 +278,17 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         idesc = description(m, n, kinds, **flags) & ~0x30 | ids[1] << 4 | ids[0] << 29 | (block[3] == "ue8m0") << 23
         if dense:
             idesc = idesc & ~0x1F80 | 1 << 7 | 1 << 10
-    idesc |= (4 if sparse else 0) | reuse << 30
+    idesc |= (4 if sparse else 0) | selector | reuse << 30
     at = (8 if tensor else 0) + n
     tops = [first << 30 if loose else 0 for first in ids]
     rest = f", [%lane+{tops[0] + at}], [%lane+{tops[1] + at + 4}]" if block else ""
-    before_idesc = f", [%lane+{n + len(extra[0]) - 2}]" if sparse else ""
-    text = kernel(word, arrays, columns, n // sides, len(extra[0]), d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest, before_idesc)
+    before_idesc = f", [%lane+{n // sides + len(extra[0]) - 2}]" if sparse else ""
+    text = kernel(word, arrays, columns, n // sides, len(extra[0]), d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest, before_idesc, zero)
     title = f"A in {'tensor memory' if tensor else f'rows of {a_swizzle or 16}'}, B in rows of {b_swizzle or 16}"
     return case("mma", name, title, arrays, text)
 
 
-def kernel(word, arrays, columns, n, extra, d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest, before_idesc=""):
+def kernel(word, arrays, columns, n, extra, d_kind, times, place_a, place_b, tensor, upper, keep, scale, mask, idesc, rest, before_idesc="", zero=None):
     params = ", ".join(f".param .u64 {a.name}" for a in arrays)
     size = len(arrays[0].values)
     text = HEAD.format(params=params).replace("{\n", f"{{\n  .shared .align 1024 .b32 area[{size}];\n", 1)
@@ -296,7 +320,11 @@ def kernel(word, arrays, columns, n, extra, d_kind, times, place_a, place_b, ten
     if mask:
         text += "".join(f"  mov.b32 %m{n}, {value:#x};" for n, value in enumerate(mask)) + "\n"
         masks = ", {%m0, %m1, %m2, %m3}"
-    text += f"  {word} [%lane], {'[%y]' if tensor else '%e'}, %b{before_idesc}, %idesc{rest}{masks}, %keep{f', {scale}' if scale else ''};\n"
+    behind = f", {scale}" if scale else ""
+    if zero:
+        text += f"  mov.u64 %to, {zero.bits:#x};\n"
+        behind = ", %to"
+    text += f"  {word} [%lane], {'[%y]' if tensor else '%e'}, %b{before_idesc}, %idesc{rest}{masks}, %keep{behind};\n"
     text += "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\nissued:\nwait:\n"
     text += "  mbarrier.try_wait.parity.shared::cta.b64 %p, [done], 0;\n  @!%p bra wait;\n  tcgen05.fence::after_thread_sync;\n"
     return text + READ_LANES.format(columns=columns) + FREE.format(columns=columns)
@@ -350,10 +378,26 @@ def stationary():
     yield mma(64, 64, ("f32", "tf32", "tf32"), ws=True)
     yield mma(32, 64, ("f32", "e4m3", "e2m1"), ws=True)
     yield mma(32, 128, ("s32", "s8", "u8"), ws=True)
+    yield mma(128, 64, half, ws=True, sparse=True)
+    yield mma(128, 64, ("s32", "u8", "s8"), 64, 64, ws=True, sparse=True, tensor=True)
+    yield mma(64, 128, half, ws=True, sparse=True)
+    yield mma(32, 64, ("f32", "tf32", "tf32"), ws=True, sparse=True, selector=1)
+    yield mma(32, 128, ("f32", "e5m2", "e4m3"), 32, 64, ws=True, sparse=True)
+    yield mma(128, 64, half, ws=True, zero=Zero((0, 0, 0, 0), (0, 0, 0, 0), 4, 3, generated=0))
+    yield mma(128, 64, half, ws=True, zero=Zero((0, 9, 9, 9), (0, 1, 0, 1), 2, 3))
+    yield mma(64, 128, half, ws=True, zero=Zero((0, 0, 9, 9), (1, 0, 0, 1), 2, 3))
+    yield mma(32, 128, half, ws=True, reuse=1, zero=Zero((0, 1, 2, 1), (1, 1, 0, 0), 2, 3, 2))
+    yield mma(32, 64, half, 64, 64, ws=True, reuse=2, b_across=1, zero=Zero((3, 1, 4, 0), (1, 0, 1, 0), 4, 6, 13))
+    yield mma(128, 64, ("f32", "tf32", "tf32"), ws=True, reuse=3, keep=0, zero=Zero((255, 0, 0, 0), (0, 0, 0, 0), 0, 255, 32))
+    yield mma(64, 64, ("f32", "e5m2", "e4m3"), ws=True, reuse=3, tensor=False, zero=Zero((7, 30, 0, 0), (1, 0, 0, 0), 11, 30, 31, 0))
+    yield mma(64, 64, ("s32", "s8", "u8"), 0, 0, ws=True, reuse=3, b_across=1, zero=Zero((7, 30, 0, 0), (1, 0, 0, 0), 11, 30, 17))
+    yield mma(128, 128, half, ws=True, sparse=True, reuse=3, zero=Zero((2, 0, 0, 0), (1, 0, 0, 0), 3, 0, 9))
 
 
 def sparse():
     half = ("f32", "f16", "f16")
+    yield mma(128, 24, half, sparse=True, selector=1)
+    yield mma(128, 16, ("f32", "tf32", "tf32"), sparse=True, selector=1)
     yield mma(128, 16, half, sparse=True)
     yield mma(128, 64, half, 64, 64, sparse=True, a_across=1, b_across=1)
     yield mma(128, 24, half, 0, 0, sparse=True, keep=0)
@@ -504,11 +548,13 @@ def faults():
     def scaled_wrong(name, title, idesc, kind="mxf4.block_scale", before="", fault="illegal_instruction", a_factors=16, **more):
         return wrong(name, title, idesc, kind=kind, rest=f", [%base+{a_factors}], [%base+24]", before=before, fault=fault, **more)
 
-    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None, rest="", before="", ws="", metadata="", pair=False):
+    def wrong(name, title, idesc=good, a=shared, b=shared, d="%base", kind="f16", fault="illegal_instruction", where=None, rest="", before="", ws="", metadata="", pair=False, mask=None, behind=""):
         text = HEAD.format(params=".param .u64 d").replace("{\n", "{\n  .shared .align 1024 .b32 area[4096];\n", 1)
         text += "  .reg .u64 %a, %b; .reg .b32 %idesc; .reg .pred %keep;\n" + ALLOC.format(columns=32)
         text += f"  mov.b32 %idesc, {idesc:#x}; mov.u64 %a, {a:#x}; mov.u64 %b, {b:#x}; setp.eq.u32 %keep, %t, 99; setp.ne.u32 %p, %t, 0;\n{before}"
-        text += f"  mov.u32 %x, area;\n  @%p bra freed0;\n  tcgen05.mma{ws}.cta_group::1.kind::{kind} [{d}], {where or '%a'}, %b{metadata}, %idesc{rest}, %keep; // faults here\nfreed0:\n"
+        zero = "" if mask is None else ", %e"
+        text += "" if mask is None else f"  mov.u64 %e, {mask:#x};\n"
+        text += f"  mov.u32 %x, area;\n  @%p bra freed0;\n  tcgen05.mma{ws}.cta_group::1.kind::{kind} [{d}], {where or '%a'}, %b{metadata}, %idesc{rest}, %keep{zero}{behind}; // faults here\nfreed0:\n"
         text += FREE.format(columns=32)
         if pair:
             text = text.replace("cta_group::1", "cta_group::2").replace("  .reg .u64 %a,", "  .reg .u32 %rank; mov.u32 %rank, %cluster_ctarank;\n  .reg .u64 %a,", 1)
@@ -517,13 +563,29 @@ def faults():
         return case("mma_fault", f"tcgen05.mma.{name}", title, [Array("in", "d", "u32", [0])], text, launch, headers=[f"fault: {fault}"])
 
     yield wrong("stationary_columns", "N is 32 with .ws", description(64, 32, ("f32", "f16", "f16")), kind="f16", ws=".ws")
+    wide = description(64, 64, ("f32", "f16", "f16")) | 2 << 30
+    for name, title, bits, fault in (
+        ("reserved", "a reserved bit of the mask of columns", 1 << 37, "illegal_instruction"),
+        ("end", "its last bit", 1 << 63, "illegal_instruction"),
+        ("shift", "a shift beyond that of the instruction descriptor", 17 << 56, "illegal_instruction"),
+        ("span", "a mask that leaves out a span", 3 << 8 | 1 << 33, "unsupported"),
+        ("used_span", "a mask that leaves out a span of what is used", 4, "unsupported"),
+    ):
+        yield wrong(f"zero_{name}", title, wide, ws=".ws", mask=2 << 40 | 3 << 48 | 1 << 39 | bits, fault=fault)
+    narrow = description(32, 64, ("f32", "f16", "f16")) | 3 << 30
+    yield wrong("zero_narrow", "a shift beyond that of M of 32", narrow, ws=".ws", mask=17 << 56)
+    yield wrong("zero_scale", "a scale behind the mask of columns", wide, ws=".ws", mask=0, behind=", 1", fault="unsupported")
+    yield wrong("zero_lanes", "a mask of lanes with .ws", wide, ws=".ws", rest=", {%x, %x, %x, %x}", fault="unsupported")
+    yield wrong("zero_dense", "a mask of columns without .ws", mask=1 << 39, fault="unsupported")
     yield wrong("stationary_rows", "M is 96 with .ws", description(96, 64, ("f32", "f16", "f16")), kind="f16", ws=".ws")
     yield wrong("sparse_bit", "the descriptor says that A is sparse", good | 4)
     yield wrong("dense_bit", "the descriptor says that A is dense", good, ws=".sp", metadata=", [%base+16]")
     yield wrong("metadata", "metadata of 0", good | 4, ws=".sp", metadata=", [%base+16]")
     yield wrong("metadata_place", "metadata in columns that are not allocated", good | 4, ws=".sp", metadata=", [%base+32]", fault="illegal_address")
     yield wrong("sparse_rows", "M of 64", description(64, 16, ("f32", "f16", "f16")) | 4, ws=".sp", metadata=", [%base+16]", fault="unsupported")
-    yield wrong("sparse_selector", "another selector", good | 5, ws=".sp", metadata=", [%base+16]", fault="unsupported")
+    yield wrong("sparse_odd", "the selector is 1, the metadata are in an odd column", good | 5, ws=".sp", metadata=", [%base+17]", fault="unsupported")
+    yield wrong("metadata_selected", "the selected column of metadata is not allocated", good | 5, ws=".sp", metadata=", [%base+32]", fault="illegal_address")
+    yield wrong("sparse_selector", "another selector", good | 6, ws=".sp", metadata=", [%base+16]", fault="unsupported")
     yield wrong("sparse_swizzle", "rows of 32 bytes, swizzled, for 64 of K", good | 4, ws=".sp", metadata=", [%base+16]", b=1 << 46 | 6 << 61 | 16 << 32)
     yield wrong("reserved_bit", "a reserved bit", good | 1 << 23)
     yield wrong("rows", "M is 96", good & ~(31 << 24) | 6 << 24)
@@ -563,6 +625,8 @@ def faults():
 
     for bits in (1, 2, 3, 7, 11):
         yield wrong(f"metadata_{bits}", f"metadata of {bits}", good | 4, ws=".sp", metadata=", [%base+16]", before=put(f"mov.u32 %y, {bits * 0x11111111};"))
+    two = put("shr.u32 %y, %t, 6; mul.lo.u32 %y, %y, 0x55555555; add.u32 %y, %y, 0x44444444;")
+    yield wrong("metadata_parts", "the parts of tensor memory have different metadata", description(32, 64, ("f32", "f16", "f16")) | 4, ws=".ws.sp", metadata=", [%base+16]", before=two)
     yield wrong("metadata_tf32", "metadata of 0", description(128, 16, ("f32", "tf32", "tf32")) | 4, kind="tf32", ws=".sp", metadata=", [%base+16]")
     eight = ("f32", "e4m3", "e4m3")
     end = {"ws": ".sp", "metadata": ", [%base+31]", "before": put("mov.u32 %y, 0x44444444;", 31)}

@@ -61,7 +61,11 @@ static void test_tensor_core(void **state) {
       "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 " D ", " B ", " B ", " D ", %r9, 0;",
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 " D ", " B ", " B ", " D ", %r9, 0;",
       "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 " D ", " B ", " B ", " D ", %r9, 0;",
-      "mma.sp.sync.aligned.m16n8k64.row.col.f32.e5m2.e4m3.f32 " D ", " B ", " B ", " D ", %r9, 0;"};
+      "mma.sp.sync.aligned.m16n8k64.row.col.f32.e5m2.e4m3.f32 " D ", " B ", " B ", " D ", %r9, 0;",
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " D ", %d1, %d2, %p1, 1, 1, 0, 0;",
+      "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 " D ", %d1, %d2, %r9, 0, %p1, 1, 1, 0, 0;",
+      "wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 " D ", %d1, %d2, %r9, 1, %p1, 1, 1;",
+      "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2 " D ", " B ", %d2, %r9, 0, %p1, 1, 1;"};
 #undef A
 #undef B
 #undef D
