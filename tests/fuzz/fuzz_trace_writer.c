@@ -56,6 +56,14 @@ static void put_operation(ff_trace_writer *w, input *in, accepted *sum) {
     name[sizeof name - 1] = '\0';
     op.as.allocation = (ff_trace_allocation){number(in),           number(in),      (ff_trace_memory)(number(in) % 6),
                                              (uint32_t)number(in), take(in, 1) & 1, take(in, 1) & 1 ? name : NULL};
+  } else if (op.kind == FF_TRACE_NAMED_RANGE) {
+    memset(name, 'r', number(in) % sizeof name);
+    op.as.named_range = (ff_trace_named_range){.number = number(in),
+                                               .begin = take(in, 1) & 1,
+                                               .started = take(in, 1) & 1,
+                                               .domain = (uint8_t)number(in),
+                                               .thread = (uint32_t)number(in),
+                                               .name = take(in, 1) & 1 ? name : NULL};
   } else if (op.kind >= FF_TRACE_FREE_RESERVATION) {
     op.as.mapping = (ff_trace_mapping){number(in), number(in), number(in), (uint32_t)number(in)};
   } else {
