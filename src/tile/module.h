@@ -152,7 +152,7 @@ struct tile_op {
   tile_block *block; /* that it is in */
 
   /* Attributes; an operation that has none of a kind has 0 there. */
-  bool flush_to_zero, propagate_nan, saturating, is_unsigned, fast, exclusive, global, reverse, ordered;
+  bool flush_to_zero, propagate_nan, saturating, is_unsigned, fast, global, reverse, ordered;
   bool lhs_signed, rhs_signed;                       /* mmai; `lhs_signed` is "signedness" of all others */
   bool has_scope;                                    /* weak accesses have none */
   uint8_t rounding, predicate, ordering, scope, rmw; /* multimem operations use `rmw` too */

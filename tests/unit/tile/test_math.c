@@ -97,6 +97,17 @@ static uint64_t stride(void) {
   return text ? strtoull(text, NULL, 10) : 65537;
 }
 
+/* The bits of a value as f64, or rounded to f32. */
+static uint64_t pattern_of(tile_scalar s, double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, 8);
+  if (s == TILE_F64) return bits;
+  float single = (float)value;
+  uint32_t pattern;
+  memcpy(&pattern, &single, 4);
+  return pattern;
+}
+
 /* Values that matter to one function or another, and numbers whose magnitude is within the range of most. */
 static uint64_t special(tile_scalar s, uint32_t i) {
   static const double values[] = {0,
@@ -147,26 +158,14 @@ static uint64_t special(tile_scalar s, uint32_t i) {
                                   1.4142135623730951};
   double value = values[i / 2 % (sizeof values / sizeof *values)];
   if (i % 2) value = -value;
-  uint64_t bits;
-  memcpy(&bits, &value, 8);
-  if (s == TILE_F64) return bits;
-  float single = (float)value;
-  uint32_t pattern;
-  memcpy(&pattern, &single, 4);
-  return pattern;
+  return pattern_of(s, value);
 }
 
 static uint64_t number(tile_scalar s) {
   double value = ldexp((double)(int64_t)element_random(), -63 + (int)(element_random() % 13));
   if (element_random() % 4 == 0) return some_value(s);
   if (element_random() % 4 == 0) value = 1 + ldexp(value, -(int)(element_random() % 40));
-  uint64_t bits;
-  memcpy(&bits, &value, 8);
-  if (s == TILE_F64) return bits;
-  float single = (float)value;
-  uint32_t pattern;
-  memcpy(&pattern, &single, 4);
-  return pattern;
+  return pattern_of(s, value);
 }
 
 static void report(const math_function *f, tile_scalar s, const worst *w, double limit) {
