@@ -200,6 +200,36 @@ expect_status 0
 rows killed.db >again
 expect cmp wanted again
 
+# ---- the job file for Slurm: a step that lost a task is started again, another end is the job's ----
+mkdir -p slurm
+cat >slurm/srun <<X
+#!/bin/bash
+[ "\$1" = --mpi=pmix ] || exit 64
+echo step >>"$work/steps"
+[ "\$(grep -c . "$work/steps")" -ge "\$LOST" ] || exit 137
+shift
+[ "\$1" = farfault ] && shift
+exec "$farfault" "\$@"
+X
+chmod +x slurm/srun
+job() { PATH=$work/slurm:$PATH run bash "$source/examples/cluster/sweep.sbatch" "$@"; }
+LOST=3 job study.yaml slurm.db
+expect_status 0
+expect test "$(grep -c . steps)" -eq 3
+expect_err "a task was lost (status 137, attempt 2): once more"
+rows slurm.db >again
+expect cmp wanted again
+rm steps
+LOST=9 job study.yaml slurm.db
+expect_status 137
+expect test "$(grep -c . steps)" -eq 5
+rm steps
+LOST=1 job small.yaml
+expect_status 1
+expect test "$(grep -c . steps)" -eq 1
+run bash "$source/examples/cluster/sweep.sbatch"
+expect_err "STUDY"
+
 # ---- ranks ----
 if [[ -e $library ]] && command -v mpirun >/dev/null; then
   kill_rank() { # kill_rank RANK DATABASE

@@ -52,7 +52,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 /* In the child; the environment says what is wanted, as to a program's libraries. */
 static int replay(void *context) {
-  const job *job = context;
+  job *job = context;
   session_options wanted;
   ff_error error;
   session_options_from_environment(&wanted);
@@ -60,6 +60,7 @@ static int replay(void *context) {
   wanted.device = job->device;
   ff_status status = replay_run(job->file, &wanted, &error);
   trace_file_close(job->file);
+  job->file = NULL;
   if (!status) return CLI_DONE;
   int exit_status = CLI_FAILED;
   if (status == FF_PARSE || status == FF_UNSUPPORTED)
@@ -82,6 +83,8 @@ static int report(const run_job *job, const char *folder, const run_end *end) {
   return status;
 }
 
+static bool is_point; /* this process is a sweep's child, for one simulation */
+
 static int simulate(const run_job *job, struct job *replayed) {
   char *folder = run_make_folder();
   if (!folder) return CLI_FAILED;
@@ -96,7 +99,10 @@ static int simulate(const run_job *job, struct job *replayed) {
   run_end end;
   ff_error error;
   int status;
-  if (run_child_wait(&child, &end, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  if (is_point) {
+    run_child_here(&child, &end);
+    status = report(job, folder, &end);
+  } else if (run_child_wait(&child, &end, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   else status = report(job, folder, &end);
   run_remove_folder(folder);
   return status;
@@ -160,8 +166,14 @@ static int sim_command(int argc, char **argv) {
     status = simulate(
         &(run_job){.argv = (char *[]){(char *)(uintptr_t)a.file, NULL}, .setup = &a.setup, .outputs = &a.outputs},
         &replayed);
-  trace_file_close(file);
+  trace_file_close(replayed.file);
   return status;
 }
 
 const cli_command cli_sim = {"sim", "simulate a recorded program", sim_command};
+
+int cli_sim_point(int argc, char **argv) {
+  is_point = true;
+  argv[1] = (char[]){"farfault sim"};
+  return sim_command(argc - 1, argv + 1);
+}

@@ -128,15 +128,6 @@ static uint32_t at_once(const arguments *a, const sweep_cluster *cluster) {
   return a->jobs ? a->jobs : cluster->ranks && cluster->count > 1 ? 1 : cores();
 }
 
-/* This executable; another one where a test says so. The caller frees it. */
-static char *own_program(void) {
-  const char *other = getenv("FARFAULT_SWEEP_PROGRAM");
-  char path[PATH_MAX];
-  ssize_t length = other ? 0 : readlink("/proc/self/exe", path, sizeof path - 1);
-  path[length > 0 ? length : 0] = '\0';
-  return ff_strdup(other ? other : path);
-}
-
 /* "saxpy.yaml" -> "saxpy.db" */
 static char *default_output(const char *study) {
   ff_text name = {0};
@@ -145,6 +136,9 @@ static char *default_output(const char *study) {
   ff_text_add(&name, "%.*s.db", (int)length, study);
   return name.chars;
 }
+
+/* What simulates a point in place of a copy of this process, where a test says so; NULL: none. */
+static const char *other_program(void) { return getenv("FARFAULT_SWEEP_PROGRAM"); }
 
 static int conclude(const arguments *a, const sweep_work *work, int signal) {
   uint32_t all = (uint32_t)work->plan->points.count, in = work->there + work->run;
@@ -169,10 +163,9 @@ static int conclude(const arguments *a, const sweep_work *work, int signal) {
 }
 
 static int run_points(const arguments *a, const sweep_plan *plan, const sweep_cluster *cluster, bool *lost) {
-  char *program = own_program();
   sweep_work work = {.plan = plan,
                      .cluster = cluster,
-                     .program = program,
+                     .program = other_program(),
                      .at_once = at_once(a, cluster),
                      .lost = lost,
                      .output = a->output};
@@ -185,7 +178,6 @@ static int run_points(const arguments *a, const sweep_plan *plan, const sweep_cl
     status = conclude(a, &work, signal);
     sweep_database_close(work.database);
   }
-  free(program);
   return status;
 }
 
@@ -255,12 +247,9 @@ static int sweep(int argc, char **argv) {
   parse_arguments(&argp, argc, argv, &a);
   if (!a.output) a.output = default_output(a.study);
   int status = CLI_FAILED;
-  if (sweep_cluster_join(&cluster)) {
-    char *program = own_program();
-    status =
-        cluster.rank ? sweep_rank_work(&cluster, at_once(&a, &cluster), program, a.output) : sweep_in(&a, &cluster);
-    free(program);
-  }
+  if (sweep_cluster_join(&cluster))
+    status = cluster.rank ? sweep_rank_work(&cluster, at_once(&a, &cluster), other_program(), a.output)
+                          : sweep_in(&a, &cluster);
   free(a.output);
   return status;
 }

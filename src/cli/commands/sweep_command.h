@@ -4,6 +4,8 @@
 #ifndef FF_CLI_SWEEP_H
 #define FF_CLI_SWEEP_H
 
+#include <time.h>
+
 #include "cli/cli.h"
 #include "cli/running/slots.h"
 #include "sweep/database.h"
@@ -18,7 +20,9 @@ typedef struct sweep_cluster { /* what mpirun made us part of */
 bool sweep_cluster_join(sweep_cluster *cluster);
 /* Seconds of silence after which a rank counts as lost. */
 double sweep_cluster_patience(void);
-/* The work of a rank other than 0; returns the exit status. */
+/* How long to wait before ranks are asked again, if one was heard last at that time (slots_now). */
+struct timespec sweep_poll(double heard);
+/* The work of a rank other than 0; returns the exit status. `program`: as in sweep_work. */
 int sweep_rank_work(const sweep_cluster *cluster, uint32_t at_once, const char *program, const char *database);
 /* What the temporary files of a rank's children are known by: the database, and the rank; the caller frees it. */
 char *sweep_folder_name(const char *database, int rank);
@@ -29,7 +33,7 @@ typedef struct sweep_work {
   const sweep_plan *plan;
   sweep_database *database;
   const sweep_cluster *cluster;
-  const char *program; /* that runs a point: this executable */
+  const char *program; /* that runs a point; NULL: a copy of this process (cli_sim_point) */
   const char *output;  /* the database's path */
   uint32_t at_once;    /* points at a time in this process */
   uint32_t there;      /* points that were finished already: filled */

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "cli/commands/sweep_command.h"
+#include "cli/running/run.h"
 
 static bool started_by_mpirun(void) { return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK"); }
 
@@ -45,6 +46,11 @@ bool sweep_cluster_join(sweep_cluster *cluster) {
   free(path);
   if (!cluster->ranks) return cli_fail(false, "cannot join the other ranks: %s", why);
   return true;
+}
+
+/* Messages of short points come often: who waits long for the next one leaves a core idle. */
+struct timespec sweep_poll(double heard) {
+  return (struct timespec){.tv_nsec = slots_now() - heard < 0.05 ? 200 * 1000 : 3 * 1000 * 1000};
 }
 
 static void send(const sweep_cluster *cluster, int to, const sweep_message *message) {
@@ -91,12 +97,12 @@ static void say_ready(const working *w, uint32_t at_once) {
                         .sizes = {strlen(FARFAULT_VERSION), strlen(host)}});
 }
 
-/* The command's words; the program is our own. */
+/* The command's words but the first, which is what runs a point here. */
 static void start(working *w, const sweep_message *m) {
   FF_VEC(char *) words = {0};
   for (size_t at = 0; at < m->sizes[0]; at += strlen(m->texts[0] + at) + 1) FF_PUSH(&words, (char *)m->texts[0] + at);
   FF_PUSH(&words, NULL);
-  words.items[0] = (char *)w->program;
+  words.items[0] = (char *)(uintptr_t)(w->program ? w->program : "farfault");
   if (words.count > 1 && w->slots.running < w->slots.count) slots_run(&w->slots, m->task, words.items);
   free(words.items);
 }
@@ -137,7 +143,6 @@ static void report(working *w) {
 
 int sweep_rank_work(const sweep_cluster *cluster, uint32_t at_once, const char *program, const char *database) {
   working w = {.cluster = cluster, .program = program, .heard = slots_now(), .patience = 20 * sweep_cluster_patience()};
-  const struct timespec poll = {.tv_nsec = 3 * 1000 * 1000};
   sigset_t children, old;
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
@@ -145,11 +150,13 @@ int sweep_rank_work(const sweep_cluster *cluster, uint32_t at_once, const char *
   char *folder = sweep_folder_name(database, cluster->rank);
   slots_start(&w.slots, at_once, &old, folder);
   free(folder);
+  w.slots.body = program ? NULL : cli_sim_point;
   say_ready(&w, at_once);
   while (!w.left && slots_now() - w.heard < w.patience) {
     int from;
     char *bytes;
     size_t size;
+    const struct timespec poll = sweep_poll(w.heard);
     sigtimedwait(&children, NULL, &poll);
     while (cluster->ranks->receive(&from, &bytes, &size)) {
       if (from == 0) hear(&w, bytes, size);

@@ -16,6 +16,7 @@
 
 #include "base/tasks.h"
 #include "cli/commands/sweep_command.h"
+#include "cli/running/run.h"
 #include "sweep/work_queue.h"
 
 enum { ALIVE_EVERY = 1 /* s */ };
@@ -31,6 +32,7 @@ typedef struct running {
   int stopped;         /* the signal that did */
   bool failed;         /* the database did */
   double begun, spoke; /* to the other ranks */
+  double heard;        /* of them */
   uint32_t ended;
   ff_tasks tasks; /* by the work queue's numbers */
   bool terminal, shown;
@@ -85,9 +87,15 @@ static void take(running *r, const slot_end *end, uint32_t rank, const char *hos
 
 /* ---- here ---- */
 
+/* A point in words; a rank takes another first one. */
+static char **command_of(const running *r, uint32_t task) {
+  const char *program = r->work->program ? r->work->program : "farfault";
+  return sweep_point_command(r->work->plan, point_of(r, task), program, SLOT_OUTPUT);
+}
+
 static void start_here(running *r) {
   for (int64_t task; (task = work_queue_next(&r->work_queue, 0)) >= 0;) {
-    char **argv = sweep_point_command(r->work->plan, point_of(r, (uint32_t)task), r->work->program, SLOT_OUTPUT);
+    char **argv = command_of(r, (uint32_t)task);
     ff_tasks_begin(&r->tasks, (uint32_t)task, slots_now());
     slots_run(&r->slots, (uint32_t)task, argv);
     for (char **word = argv; *word; word++) free(*word);
@@ -114,7 +122,7 @@ static void send(const running *r, int to, const sweep_message *message) {
 
 static void start_there(running *r, int rank) {
   for (int64_t task; (task = work_queue_next(&r->work_queue, (uint32_t)rank)) >= 0;) {
-    char **argv = sweep_point_command(r->work->plan, point_of(r, (uint32_t)task), r->work->program, SLOT_OUTPUT);
+    char **argv = command_of(r, (uint32_t)task);
     ff_text words = {0};
     ff_tasks_begin(&r->tasks, (uint32_t)task, slots_now());
     for (char **word = argv; *word; word++) {
@@ -177,6 +185,7 @@ static void work_with_ranks(running *r) {
   size_t size;
   int from;
   while (cluster->ranks->receive(&from, &bytes, &size)) {
+    r->heard = slots_now();
     hear(r, from, bytes, size);
     free(bytes);
   }
@@ -215,8 +224,7 @@ static void show(running *r) {
 /* ---- the loop ---- */
 
 static void wait_for_news(running *r) {
-  const struct timespec tick = {.tv_nsec = 250 * 1000 * 1000}, quiet = {.tv_sec = 10},
-                        poll = {.tv_nsec = 3 * 1000 * 1000};
+  const struct timespec tick = {.tv_nsec = 250 * 1000 * 1000}, quiet = {.tv_sec = 10}, poll = sweep_poll(r->heard);
   siginfo_t info;
   int signal = sigtimedwait(&r->watched, &info, r->work->cluster->ranks ? &poll : r->terminal ? &tick : &quiet);
   if (signal > 0 && signal != SIGCHLD) r->stopped = signal;
@@ -266,6 +274,7 @@ int sweep_run(sweep_work *work) {
   char *folder = sweep_folder_name(work->output, 0);
   slots_start(&r.slots, work->at_once, &r.old, folder);
   free(folder);
+  r.slots.body = work->program ? NULL : cli_sim_point;
   r.hosts = ff_alloc((size_t)work->cluster->count * sizeof *r.hosts);
   work_queue_join(&r.work_queue, 0, work->at_once, r.begun);
   loop(&r);

@@ -297,3 +297,9 @@ ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error) 
   sigprocmask(SIG_SETMASK, &old, NULL);
   return status;
 }
+
+void run_child_here(const run_child *child, run_end *end) {
+  FF_ASSERT(child->body && !child->program);
+  set_environment(child);
+  *end = (run_end){.status = child->body(child->context)};
+}

@@ -87,6 +87,10 @@ typedef struct run_end {
  * from the terminal reach it by themselves. Shows progress if stderr is a terminal. */
 ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error);
 
+/* The same of a child that has a body, by this process itself, which is a sweep's child and has nothing else to do:
+ * nothing is forwarded, and a crash of the body is one of this process. */
+void run_child_here(const run_child *child, run_end *end);
+
 /* How fast a count of warp instructions grows, from the moments at which it did. */
 typedef struct run_pace {
   double since; /* when it had `count` first */
@@ -180,6 +184,9 @@ void cli_add_option(char *to, size_t size, const char *value, const char *name, 
 /* combine.c: lists behind --offload and --map become simulations of their own, and with one of these the default of
  * --memory is copy. Before cli_setup_check. FF_INVALID: a list of nothing; FF_LIMIT: too many. */
 ff_status cli_combine(cli_setup *setup, ff_error *error);
+/* sim_command.c: what a copy of this process does for a point of a sweep (slots.h): `farfault sim`, in this process
+ * itself. The first two words are a program and "sim". */
+int cli_sim_point(int argc, char **argv);
 /* sim_command.c: without --machine it is the one that the recorded program found, if that is still there. */
 struct trace_file_info;
 void cli_choose_machine(cli_setup *setup, const struct trace_file_info *info);

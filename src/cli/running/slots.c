@@ -3,12 +3,13 @@
  *
  * A child is killed when this process ends, even by SIGKILL (PR_SET_PDEATHSIG; its own children are
  * its concern); descriptors 0 to 3 are all that it gets; a result of more than OUTPUT_LIMIT bytes is none. */
-#define _GNU_SOURCE /* memfd_create, nftw */
+#define _GNU_SOURCE /* memfd_create, nftw, close_range */
 #include "cli/running/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,17 @@ static int memory_file(const char *name) {
   return high;
 }
 
+/* A copy of this process has its files, too: none of them is the child's (the database, MPI's connections). */
+static _Noreturn void act(const slots *s, char **argv) {
+  int argc = 0;
+  prctl(PR_SET_NAME, "farfault-point");
+  close_range(STDERR_FILENO + 2, UINT_MAX, 0);
+  while (argv[argc]) argc++;
+  int status = s->body(argc, argv);
+  fflush(NULL);
+  _exit(status);
+}
+
 static _Noreturn void become(const slots *s, const slot *slot, char **argv, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(CLI_FAILED); /* it ended before the line above */
@@ -80,6 +92,7 @@ static _Noreturn void become(const slots *s, const slot *slot, char **argv, pid_
   dup2(slot->output, STDERR_FILENO + 1);
   if (s->folder) setenv("TMPDIR", s->folder, 1);
   sigprocmask(SIG_SETMASK, &s->mask, NULL);
+  if (s->body) act(s, argv);
   execve(argv[0], argv, environ);
   dprintf(STDERR_FILENO, "%s: cannot be executed: %s\n", argv[0], strerror(errno));
   _exit(CLI_NOT_EXECUTABLE);

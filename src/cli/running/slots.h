@@ -33,6 +33,9 @@ typedef struct slots {
   uint32_t count, running;
   sigset_t mask; /* that children start with */
   char *folder;  /* their TMPDIR, owned; NULL: ours */
+  /* What a child does as a copy of this process, which saves it a program's start; returns its exit status, and no
+   * handler of atexit follows. NULL: it becomes the program argv[0]. */
+  int (*body)(int argc, char **argv);
 } slots;
 
 double slots_now(void);

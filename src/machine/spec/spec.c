@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,14 +134,51 @@ static ff_status fail_no_machine(const char *name, ff_error *error) {
 
 bool machine_spec_is_file(const char *name) { return strchr(name, '/') || ends_with(name, ".yaml"); }
 
+/* ---- the machine that was read last ---- */
+
+/* A command reads its machine several times - to check its options, to prepare, to simulate - and a sweep once for each
+ * point; parsing takes longer than a small program. The text is read each time: a file that changed is another one. A
+ * machine that is like another has values that stand elsewhere, and is not kept. */
+static struct {
+  pthread_mutex_t lock;
+  char *path, *text; /* owned; NULL: none was read yet */
+  size_t size;
+  machine_spec spec;
+} last = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool recall(const char *path, const char *text, size_t size, machine_spec *spec) {
+  pthread_mutex_lock(&last.lock);
+  bool same = last.path && last.size == size && !strcmp(last.path, path) && !memcmp(last.text, text, size);
+  if (same) *spec = last.spec;
+  pthread_mutex_unlock(&last.lock);
+  return same;
+}
+
+static void keep(const char *path, const char *text, size_t size, const machine_spec *spec) {
+  if (spec->like) return;
+  char *kept = ff_alloc(size + 1);
+  memcpy(kept, text, size);
+  pthread_mutex_lock(&last.lock);
+  free(last.path);
+  free(last.text);
+  last.path = ff_strdup(path);
+  last.text = kept;
+  last.size = size;
+  last.spec = *spec;
+  pthread_mutex_unlock(&last.lock);
+}
+
 ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *error) {
   char *path = machine_spec_is_file(name) ? ff_strdup(name) : find_bundled(name);
   if (!path) return fail_no_machine(name, error);
   char *text = NULL;
   size_t size = 0;
   ff_status status = ff_file_read(path, FILE_LIMIT, &text, &size, error);
-  if (!status) status = spec_text_load(path, text, size, spec, error);
-  if (!status) snprintf(spec->file, sizeof spec->file, "%s", path);
+  if (!status && !recall(path, text, size, spec)) {
+    status = spec_text_load(path, text, size, spec, error);
+    if (!status) snprintf(spec->file, sizeof spec->file, "%s", path);
+    if (!status) keep(path, text, size, spec);
+  }
   free(text);
   free(path);
   return status;

@@ -72,6 +72,7 @@ typedef struct machine_spec {
 #undef X
   char file[256];  /* where it was read */
   char title[160]; /* one line for `farfault list machines` */
+  bool like;       /* has values of another machine's file, too */
 } machine_spec;
 
 /* Of dram_gbs, for long streams: reads alone, and as many reads as writes. */

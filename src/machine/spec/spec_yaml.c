@@ -338,6 +338,7 @@ ff_status spec_text_load_like(const spec_chain *chain, const char *text, size_t 
   if (status) return status;
   status = read_root(&r, ff_yaml_root(&r.yaml));
   ff_yaml_close(&r.yaml);
+  spec->like = r.liked;
   return status;
 }
 

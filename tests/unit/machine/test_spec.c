@@ -547,6 +547,32 @@ static void folders_of_the_variable_come_first(void **state) {
   rmdir(folder);
 }
 
+static double fault_us(const char *name) {
+  machine_spec spec;
+  assert_int_equal(machine_spec_load(name, &spec, NULL), FF_OK);
+  return spec.fault_us;
+}
+
+/* The machine that was read last is kept: a file that has changed since, itself or the one that it is like, is not. */
+static void a_changed_file_is_read_again(void **state) {
+  char like[] = "/tmp/ff-test-like-XXXXXX.yaml";
+  int fd = mkstemps(like, 5);
+  assert_true(fd >= 0);
+  close(fd);
+  ff_text text = {0};
+  ff_text_add(&text, "title: like\nlike: %s\n", path);
+  assert_int_equal(ff_file_write(like, text.chars, text.length, NULL), FF_OK);
+  free(text.chars);
+  for (int i = 0; i < 4; i++) {
+    bool twenty = i % 2 == 0;
+    char *changed = edited("fault_us: {value: 20", twenty ? "fault_us: {value: 20" : "fault_us: {value: 35");
+    assert_int_equal(ff_file_write(path, changed, strlen(changed), NULL), FF_OK);
+    free(changed);
+    for (int k = 0; k < 4; k++) assert_true(fault_us((i < 2) == (k < 2) ? path : like) == (twenty ? 20 : 35));
+  }
+  unlink(like);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_bundled_machines_load),
                                      cmocka_unit_test(boards_have_their_capabilitys_limits),
@@ -573,6 +599,7 @@ int main(void) {
                                      cmocka_unit_test(broken_tiers_are_refused),
                                      cmocka_unit_test(values_can_be_set),
                                      cmocka_unit_test(a_failed_setting_changes_nothing),
-                                     cmocka_unit_test(folders_of_the_variable_come_first)};
+                                     cmocka_unit_test(folders_of_the_variable_come_first),
+                                     cmocka_unit_test(a_changed_file_is_read_again)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
