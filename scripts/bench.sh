@@ -33,3 +33,6 @@ for job in "hotspot 256 256 100" "spmv 2048 16 100"; do
     awk -v job="$job" -v sample=$sample -v cpu="$(number cpu_s)" 'BEGIN { printf "%-28s %-8s %14.2f\n", job, sample, cpu }'
   done
 done
+
+printf '\n== how it grows, and what other simulators take for the same (bench/curves.py)\n'
+python3 "$(dirname "$0")/../bench/curves.py" "$build"
