@@ -8,7 +8,9 @@
 #include "report/svg.h"
 #include "validate/validate.h"
 
-enum { SIDE = 420, WIDE = 640, LEFT = 76, TOP = 36, RIGHT = 16, BOTTOM = 56, SERIES = 16 };
+static const double LEAST = 1e-300, MOST = 1e300; /* of an axis: twice as much, or half, is a number, too */
+
+enum { TICKS = 12, SIDE = 420, WIDE = 640, LEFT = 76, TOP = 36, RIGHT = 16, BOTTOM = 56, SERIES = 16 };
 
 /* ---- axes ---- */
 
@@ -19,7 +21,9 @@ typedef struct range { /* of a logarithmic axis, or of a linear one */
 } range;
 
 static double place(const range *r, double value) {
-  double share = r->linear ? (value - r->low) / (r->high - r->low) : log10(value / r->low) / log10(r->high / r->low);
+  double low = r->low, high = r->high;
+  if (!r->linear) value = log10(value), low = log10(low), high = log10(high);
+  double share = (value - low) / (high - low);
   return r->from + (r->to - r->from) * share;
 }
 
@@ -32,9 +36,11 @@ static void widen(range *r, double value) {
 /* A little room at both ends. */
 static void settle(range *r) {
   if (!(r->high >= r->low)) r->low = r->high = 1;
+  r->low = fmin(fmax(r->low, r->linear ? -MOST : LEAST), MOST);
+  r->high = fmin(fmax(r->high, r->low), MOST);
   if (r->linear) {
     r->low = fmin(r->low, 0);
-    r->high = r->high > r->low ? r->high + 0.05 * (r->high - r->low) : r->low + 1;
+    r->high = r->high - r->low > LEAST ? r->high + 0.05 * (r->high - r->low) : r->low + 1;
   } else {
     r->low /= 1.2;
     r->high *= 1.2;
@@ -54,18 +60,21 @@ static void add_tick(const range *r, double value, bool across, double end, ff_t
   }
 }
 
-/* Ticks at 1, 2 and 5 times powers of ten, at powers of ten alone where there are many. */
+/* Ticks at 1, 2 and 5 times powers of ten, at powers of ten alone or at some of them where there are many. */
 static void add_axis(const range *r, bool across, double end, ff_text *out) {
   static const double parts[] = {1, 2, 5};
-  bool few = r->linear || r->high / r->low > 1000;
   if (r->linear) {
     double step = svg_step(r->high);
     for (int i = 0; i * step <= r->high; i++) add_tick(r, i * step, across, end, out);
     return;
   }
-  for (double decade = pow(10, floor(log10(r->low))); decade <= r->high; decade *= 10)
-    for (int i = 0; i < (few ? 1 : 3); i++)
-      if (decade * parts[i] >= r->low && decade * parts[i] <= r->high) add_tick(r, decade * parts[i], across, end, out);
+  double decades = log10(r->high) - log10(r->low);
+  int step = 1 + (int)decades / TICKS, most = (int)floor(log10(r->high));
+  for (int power = (int)floor(log10(r->low)); power <= most; power += step)
+    for (int i = 0; i < (decades > 3 ? 1 : 3); i++) {
+      double value = pow(10, power) * parts[i];
+      if (value >= r->low && value <= r->high) add_tick(r, value, across, end, out);
+    }
 }
 
 static void add_dot(double x, double y, bool filled, const char *colour, const validate_row *row, ff_text *out) {

@@ -218,6 +218,38 @@ static void outputs(void **state) {
   validate_table_free(&t);
 }
 
+static uint32_t count_of(const char *text, const char *what) {
+  uint32_t count = 0;
+  while ((text = strstr(text, what))) count++, text++;
+  return count;
+}
+
+/* Values at the ends of what a number can be: axes have some ticks, all of them at a place. */
+static void far_values(void **state) {
+  static const char *const numbers[] = {"1e308", "1e-308", "4e-324", "1e300", "7e-30", "1.7976931348623157e308"};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+      validate_table t = {0};
+      validate_scores s = {0};
+      validate_page page = {.command = "far", .set = ""};
+      ff_text text = {0}, html = {0};
+      ff_text_add(&text, "%s", HEADER);
+      for (int row = 0; row < 3; row++)
+        ff_text_add(&text, "g\tg: %d\t%s\tGPU\tv100\t-\tcopy\tp\tq\tus\t%s\theld\tquick\ts\n", row,
+                    row ? numbers[i] : "0", numbers[row == 2 ? i : k]);
+      assert_int_equal(read_text(text.chars, &t, NULL), FF_OK);
+      for (size_t row = 0; row < t.rows.count; row++) t.rows.items[row].ours = strtod(numbers[k], NULL);
+      validate_score_all(&t, &s);
+      validate_html(&t, &s, &page, &html);
+      assert_null(strstr(html.chars, "nan"));
+      assert_null(strstr(html.chars, "=\"inf"));
+      assert_null(strstr(html.chars, "=\"-inf"));
+      assert_in_range(count_of(html.chars, "<line"), 4, 150);
+      free(text.chars), free(html.chars), free(s.list.items);
+      validate_table_free(&t);
+    }
+}
+
 /* The bundled tables: each file can be read together with the others. */
 static void bundled(void **state) {
   static const char *const names[] = {"cache",    "copies",  "l2cache", "latency",
@@ -237,9 +269,9 @@ static void bundled(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_runs), cmocka_unit_test(mistakes),
-                                     cmocka_unit_test(printed),       cmocka_unit_test(counted),
-                                     cmocka_unit_test(scores),        cmocka_unit_test(limits),
-                                     cmocka_unit_test(outputs),       cmocka_unit_test(bundled)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_and_runs), cmocka_unit_test(mistakes),   cmocka_unit_test(printed),
+      cmocka_unit_test(counted),       cmocka_unit_test(scores),     cmocka_unit_test(limits),
+      cmocka_unit_test(outputs),       cmocka_unit_test(far_values), cmocka_unit_test(bundled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
