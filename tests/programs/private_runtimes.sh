@@ -99,6 +99,15 @@ for name in 12 13; do
   sed -i "s/\b${name}090\b/13000/" later_$name.out
   same $name later_$name
 done
+# A runtime refuses a driver of an older major version, and a line says why: for once, and only then.
+run "$farfault" run --memory none --driver-version 12.9 ./13.nvidia
+expect_status 1
+expect_out "cudaErrorInsufficientDriver"
+expect_err "13.nvidia asks for functions of CUDA 13.0, and the driver says that it is of CUDA 12.9 (--driver-version)"
+expect test "$(grep -c "asks for functions" err)" = 1
+run "$farfault" run --memory none --driver-version 12.6 ./12.nvidia
+expect_status 0
+expect test "$(grep -c "asks for functions" err)" = 0
 with_run run_11 ./11.ours
 same 11 run_11
 finish

@@ -43,6 +43,26 @@ static const entry_point *find_entry(const char *name, int version, bool per_thr
   return best;
 }
 
+/* The file that a function lies in, without its folders. */
+static const char *file_of(const void *function) {
+  Dl_info found;
+  const char *path = dladdr(function, &found) && found.dli_fname ? found.dli_fname : "this program";
+  return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+/* CUDA runtimes ask for every function that they know, look at the driver's version, and say no more than "insufficient
+ * driver" of one whose major version is older than theirs. */
+static void say_too_new(const void *caller, int version) {
+  int driver = (int)engine_driver_version();
+  if (version / 1000 <= driver / 1000) return;
+  const char *name = file_of(caller);
+  engine_say_once(
+      name,
+      "%s asks for functions of CUDA %d.%d, and the driver says that it is of CUDA %d.%d (--driver-version): "
+      "a CUDA runtime refuses such a driver (cudaErrorInsufficientDriver)",
+      name, version / 1000, version % 1000 / 10, driver / 1000, driver % 1000 / 10);
+}
+
 static CUresult get_address(const char *name, void **address, int version, uint64_t flags, int *status) {
   bool known = false;
   bool both = flags == (FLAG_LEGACY | FLAG_PER_THREAD);
@@ -59,10 +79,12 @@ static CUresult get_address(const char *name, void **address, int version, uint6
 /* The form of CUDA 11.3 has no status, and fails instead. */
 LIBCUDA_CALL(cuGetProcAddress, (const char *name, void **address, int version, uint64_t flags)) {
   int status;
+  say_too_new(__builtin_return_address(0), version);
   LIBCUDA_TRY(get_address(name, address, version, flags, &status));
   return status == FOUND ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 LIBCUDA_CALL(cuGetProcAddress_v2, (const char *name, void **address, int version, uint64_t flags, int *status)) {
+  say_too_new(__builtin_return_address(0), version);
   return get_address(name, address, version, flags, status);
 }
 
@@ -76,10 +98,7 @@ LIBCUDA_CALL(cuGetExportTable, (const void **table, const CUuuid *id)) {
   *table = private_table_find(id, __builtin_return_address(0));
   if (*table) return CUDA_SUCCESS;
   if (memcmp(id->bytes, runtime_table, sizeof runtime_table) != 0) return CUDA_ERROR_NOT_FOUND;
-  Dl_info caller;
-  const char *path =
-      dladdr(__builtin_return_address(0), &caller) && caller.dli_fname ? caller.dli_fname : "this program";
-  const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+  const char *name = file_of(__builtin_return_address(0));
   engine_say_once(name,
                   "%s has a CUDA runtime inside that needs private tables of the driver, which are switched off here "
                   "(--private-runtimes=off, or a build without them): every call of it fails",

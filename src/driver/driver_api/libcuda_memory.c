@@ -188,7 +188,10 @@ static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_va
   if (found.range == EXEC_RESERVED) return reserved_attribute(attribute, &found, out);
   if (found.memory == ENGINE_PAGEABLE) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
-  case POINTER_CONTEXT: *out = (pointer_value){(uintptr_t)libcuda_context_on(found.device), 8}; return CUDA_SUCCESS;
+  case POINTER_CONTEXT: /* memory of a pool belongs to none (Programming Guide, "Pointer Attributes") */
+    LIBCUDA_TRY(pool_of(pointer, out));
+    *out = (pointer_value){out->bits ? 0 : (uintptr_t)libcuda_context_on(found.device), 8};
+    return CUDA_SUCCESS;
   case POINTER_MEMORY_TYPE:
     *out = (pointer_value){host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE, 4};
     return CUDA_SUCCESS;

@@ -39,11 +39,14 @@ LIBCUDA_CALL(cuMemSetMemPool, (CUmemLocation * location, int type, CUmemoryPool 
                   : CUDA_ERROR_INVALID_VALUE;
 }
 
+enum { CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS = 2 };
+
 LIBCUDA_CALL(cuMemPoolCreate, (CUmemoryPool * pool, const cudaMemPoolProps *properties)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!properties) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_pool_create((engine_pool_type)properties->allocType, properties->location,
-                                           properties->maxSize, properties->handleTypes, pool));
+                                           properties->maxSize, properties->handleTypes,
+                                           properties->usage & CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS, pool));
 }
 LIBCUDA_CALL(cuMemPoolDestroy, (CUmemoryPool pool)) {
   LIBCUDA_TRY(libcuda_ready());

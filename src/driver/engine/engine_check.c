@@ -77,7 +77,8 @@ static void check_memory(void) {
     const engine_note *note = &ff_engine.notes.items[id];
     if (note->owner == ENGINE_OWNER_NONE || note->owner == ENGINE_OWNER_IMPORT) continue;
     FF_ASSERT(note->allocation->id == id);
-    if (note->allocation->kind == EXEC_MEMORY_DEVICE) used[note->device] += engine_whole_pages(note->allocation->bytes);
+    if (note->allocation->kind == EXEC_MEMORY_DEVICE)
+      used[note->device] += engine_whole_pages(engine_pool_bytes(note->allocation));
   }
   for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++) FF_ASSERT(used[d] == ff_engine.device_used[d]);
 }

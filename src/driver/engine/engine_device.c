@@ -197,7 +197,8 @@ void engine_peers_show(int device) {
     const exec_allocation *allocation =
         ff_engine.notes.items[id].owner == ENGINE_OWNER_NONE ? NULL : ff_engine.notes.items[id].allocation;
     if (!allocation || (allocation->kind != EXEC_MEMORY_DEVICE && allocation->kind != EXEC_MEMORY_PINNED)) continue;
-    exec_memory_open(allocation, kernel_may(device, allocation, false), kernel_may(device, allocation, true));
+    for (const exec_allocation *a = allocation; a; a = engine_pool_next(a))
+      exec_memory_open(a, kernel_may(device, allocation, false), kernel_may(device, allocation, true));
   }
   exec_memory_explain(why_closed);
   engine_vmm_show(device);

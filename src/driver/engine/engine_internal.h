@@ -449,10 +449,16 @@ cudaError_t engine_graph_free_address(uint64_t address, engine_stream *stream, b
 /* engine_pool.c: what streams know of each other's past; what the host has waited for; what came from a pool */
 void engine_known_record(engine_event *event, const engine_stream *stream);
 void engine_known_wait(engine_stream *stream, const engine_event *event);
-void engine_pools_synchronised(int device); /* ENGINE_ANY_DEVICE: a stream or an event was */
-void engine_pools_reset(int device);        /* before all its memory goes */
+void engine_pools_synchronised(int device); /* and when streams and events were: */
+void engine_pools_synchronised_stream(const engine_stream *stream);
+void engine_pools_synchronised_event(const engine_event *event);
+void engine_pools_reset(int device); /* before all its memory goes */
 bool engine_pool_take_back(uint64_t address, engine_stream *stream);
 bool engine_pool_allows(const exec_allocation *allocation, int device, int *access);
+/* How much was allocated from the device with the memory that an allocation is part of; its own bytes if it is no
+ * pool's. The part of the same memory behind it; NULL: none. */
+uint64_t engine_pool_bytes(const exec_allocation *allocation);
+const exec_allocation *engine_pool_next(const exec_allocation *allocation);
 bool engine_pools_on_host(void); /* is there one whose memory devices may use only when they are told so? */
 cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call,
                                    uint64_t *address);

@@ -164,10 +164,10 @@ cudaError_t engine_free_locked(uint64_t address, unsigned allowed) {
   cudaError_t error = engine_capture_unsafe();
   if (!error && allowed >> ENGINE_DEVICE & 1) error = engine_graph_free_address(address, NULL, &graph);
   if (error || graph) return error;
-  const exec_allocation *there = exec_memory_find(ff_engine.memory, address);
+  /* "This API will not perform any implicit synchronization when the pointer was allocated with cudaMallocAsync",
+   * cudaFree */
   if (allowed >> ENGINE_DEVICE & 1 && engine_pool_take_back(address, NULL)) {
-    /* as the freeing of any other memory waits for the device */
-    engine_synchronize_device_locked(engine_memory_device(there));
+    engine_append_host();
     return cudaSuccess;
   }
   const exec_allocation *allocation = owned_at(address);

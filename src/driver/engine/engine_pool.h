@@ -8,7 +8,8 @@
 
 typedef struct engine_pool engine_pool;
 
-enum { /* cudaMemPoolAttr, CUmemPool_attribute; the first three are int, the others uint64_t */
+enum { /* cudaMemPoolAttr, CUmemPool_attribute; REUSE_* are int, and so are those behind USED_HIGH but for MOST, which
+          cannot be set; the others are uint64_t */
        ENGINE_POOL_REUSE_EVENTS = 1,
        ENGINE_POOL_REUSE_OPPORTUNISTIC,
        ENGINE_POOL_REUSE_INTERNAL,
@@ -17,6 +18,13 @@ enum { /* cudaMemPoolAttr, CUmemPool_attribute; the first three are int, the oth
        ENGINE_POOL_RESERVED_HIGH,
        ENGINE_POOL_USED,
        ENGINE_POOL_USED_HIGH,
+       ENGINE_POOL_TYPE,          /* engine_pool_type */
+       ENGINE_POOL_HANDLES,       /* as it was created with; an imported one: 0 */
+       ENGINE_POOL_LOCATION,      /* its id */
+       ENGINE_POOL_LOCATION_TYPE, /* cudaMemLocationType */
+       ENGINE_POOL_MOST,          /* as it was created with */
+       ENGINE_POOL_DECOMPRESS,    /* likewise */
+       ENGINE_POOL_DOMAIN,        /* a part of a device: -1 */
 };
 
 /* cudaMemAllocationType */
@@ -30,9 +38,10 @@ typedef enum engine_pool_type { ENGINE_POOL_PINNED = 1, ENGINE_POOL_MANAGED } en
 #define ENGINE_POOL_FILE_DESCRIPTOR 1 /* cudaMemHandleTypePosixFileDescriptor, the only way to another process */
 
 /* most: bytes; 0: no limit of its own. handles: how other processes may have it, ENGINE_POOL_FILE_DESCRIPTOR or 0.
- * cudaErrorInvalidValue: with handles on the host; cudaErrorNotSupported: with others, or of managed memory. */
+ * decompress: it is told back, and changes nothing. cudaErrorInvalidValue: with handles on the host, of managed memory
+ * with a limit; cudaErrorNotSupported: with other handles, or of managed memory. */
 ENGINE_API cudaError_t engine_pool_create(engine_pool_type type, cudaMemLocation location, uint64_t most, int handles,
-                                          engine_pool **pool);
+                                          bool decompress, engine_pool **pool);
 /* Not a default pool. What was allocated from it stays until it is freed. */
 ENGINE_API cudaError_t engine_pool_destroy(engine_pool *pool);
 ENGINE_API cudaError_t engine_pool_default(engine_pool_type type, cudaMemLocation location, engine_pool **pool);
@@ -44,7 +53,7 @@ ENGINE_API cudaError_t engine_pool_set_current(engine_pool_type type, cudaMemLoc
 ENGINE_API cudaError_t engine_pool_of(uint64_t address, engine_pool **pool);
 ENGINE_API cudaError_t engine_pool_get(engine_pool *pool, int attribute, void *value);
 ENGINE_API cudaError_t engine_pool_set(engine_pool *pool, int attribute, const void *value);
-/* gives unused pieces back, down to `keep` bytes */
+/* gives unused memory back, as long as at least `keep` bytes stay */
 ENGINE_API cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep);
 /* Who may use its memory: 0 none, 1 to read, 3. Its own device, and all of managed memory, may in any case; so may the
  * host (or its NUMA node 0) use managed and host memory, and never a device's: cudaErrorInvalidValue for anything

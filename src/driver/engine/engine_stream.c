@@ -220,7 +220,7 @@ cudaError_t engine_synchronize_stream_locked(engine_stream *stream) {
   engine_append(&(trace_op){.kind = TRACE_OP_SYNC_STREAM, .stream = stream->number});
   ff_engine.host_ps = latest(ff_engine.host_ps, engine_stream_ready(stream));
   engine_time_host(ff_engine.machine->sync_us);
-  engine_pools_synchronised(ENGINE_ANY_DEVICE);
+  engine_pools_synchronised_stream(stream);
   engine_print_flush();
   return cudaSuccess;
 }
@@ -433,7 +433,7 @@ cudaError_t engine_event_synchronize(cudaEvent_t handle) {
     engine_append(&op);
     ff_engine.host_ps = latest(ff_engine.host_ps, event->time_ps);
     engine_time_host(ff_engine.machine->sync_us);
-    engine_pools_synchronised(ENGINE_ANY_DEVICE);
+    engine_pools_synchronised_event(event);
     engine_print_flush();
   }
   engine_leave();

@@ -20,10 +20,12 @@ CUDART_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   return engine_return(engine_pool_set_current(ENGINE_POOL_PINNED, on_device(device), pool_of(pool)));
 }
 
+enum { DECOMPRESS = 2 }; /* cudaMemPoolCreateUsageHwDecompress */
+
 static cudaError_t create(cudaMemPool_t *out, const cudaMemPoolProps *properties) {
   if (!properties) return cudaErrorInvalidValue;
   return engine_pool_create((engine_pool_type)properties->allocType, properties->location, properties->maxSize,
-                            properties->handleTypes, (engine_pool **)out);
+                            properties->handleTypes, properties->usage & DECOMPRESS, (engine_pool **)out);
 }
 CUDART_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const void *properties) {
   return engine_return(create(out, properties));

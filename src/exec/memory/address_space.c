@@ -19,6 +19,9 @@
  * the table page by page and gives it back. A mapping leaves no tombstone: its exec_span is used again at once, so
  * that mapping and unmapping may go on for ever.
  *
+ * A parked allocation (visibility.h) may be cut in parts, at pages: each has an exec_span of its own, and the number of
+ * the first one. Joined again, they are one exec_span.
+ *
  * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to
  * nothing else and at which nothing is found, so that no access a little over either end lands in a neighbour.
  *
@@ -514,6 +517,52 @@ ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *e
   return status;
 }
 
+/* ---- parts of an allocation ---- */
+
+static void set_bytes(exec_memory *memory, exec_span *span, uint64_t bytes) {
+  FF_ASSERT(span->info.freed && span->info.range == EXEC_ALLOCATED && bytes && bytes <= span->reserved);
+  memory->live[span->info.kind] += bytes - span->info.bytes;
+  span->info.bytes = bytes;
+}
+
+const exec_allocation *exec_memory_cut(exec_memory *memory, const exec_allocation *allocation, uint64_t bytes,
+                                       uint64_t rest) {
+  exec_span *span = (exec_span *)(uintptr_t)allocation; /* info is its first member */
+  uint64_t kept = round_up(bytes, EXEC_PAGE_BYTES);
+  pthread_mutex_lock(&memory->lock);
+  FF_ASSERT(!memory->padding && kept + rest <= span->reserved);
+  exec_span *behind = new_span(memory);
+  open_span(memory, behind, span->info.address + kept, rest, span->reserved - kept, span->info.kind, span->info.name);
+  memory->next_id--; /* it has the first part's number */
+  behind->info.id = span->info.id;
+  behind->info.freed = true;
+  behind->readable = behind->writable = 0;
+  set_bytes(memory, span, bytes);
+  span->reserved = kept;
+  table_set(memory, range_start(memory, behind), behind->reserved, behind);
+  check_tiling(memory);
+  pthread_mutex_unlock(&memory->lock);
+  return &behind->info;
+}
+
+void exec_memory_join(exec_memory *memory, const exec_allocation *allocation, const exec_allocation *behind,
+                      uint64_t bytes) {
+  exec_span *span = (exec_span *)(uintptr_t)allocation, *other = (exec_span *)(uintptr_t)behind;
+  pthread_mutex_lock(&memory->lock);
+  if (other) {
+    FF_ASSERT(other->info.freed && other->info.id == span->info.id &&
+              span->info.address + span->reserved == other->info.address);
+    table_set(memory, range_start(memory, other), other->reserved, span);
+    span->reserved += other->reserved;
+    memory->live[other->info.kind] -= other->info.bytes;
+    other->info.bytes = 0;
+    FF_PUSH(&memory->spare, other);
+  }
+  set_bytes(memory, span, bytes);
+  check_tiling(memory);
+  pthread_mutex_unlock(&memory->lock);
+}
+
 /* ---- memory that other processes have, too ---- */
 
 /* Pages that hold nothing stay holes in the file. */
@@ -545,25 +594,6 @@ ff_status exec_memory_share(exec_memory *memory, const exec_allocation *allocati
   pthread_mutex_unlock(&memory->lock);
   return status;
 }
-
-void exec_memory_protect(const exec_allocation *allocation) {
-  exec_span *span = (exec_span *)(uintptr_t)allocation; /* info is its first member */
-  span->info.read_only = true;
-  __atomic_store_n(&span->writable, 0, __ATOMIC_RELEASE);
-}
-
-void exec_memory_protect_constant(const exec_allocation *allocation) {
-  ((exec_span *)(uintptr_t)allocation)->info.constant = true;
-  exec_memory_protect(allocation);
-}
-
-void exec_memory_unprotect(const exec_allocation *allocation) {
-  exec_span *span = (exec_span *)(uintptr_t)allocation;
-  span->info.read_only = false;
-  __atomic_store_n(&span->writable, span->readable, __ATOMIC_RELEASE);
-}
-
-void exec_memory_exempt(const exec_allocation *allocation) { ((exec_span *)(uintptr_t)allocation)->info.exempt = true; }
 
 /* ---- reservations and mappings ---- */
 
@@ -697,16 +727,6 @@ ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *err
   }
   pthread_mutex_unlock(&memory->lock);
   return status;
-}
-
-const exec_allocation *exec_memory_holder(const exec_allocation *allocation) {
-  const exec_span *span = (const exec_span *)allocation;
-  return span->holder ? &span->holder->info : allocation;
-}
-
-bool exec_memory_may(const exec_allocation *allocation, bool write) {
-  const exec_span *span = (const exec_span *)allocation;
-  return write ? span->writable != 0 : span->readable != 0;
 }
 
 /* ---- host memory ---- */

@@ -41,8 +41,10 @@ static void the_default_pool(void **state) {
   succeed(cudaMemPoolSetAttribute(first, USED_HIGH, &zero));
   assert_int_equal(number(first, USED_HIGH), 0);
   assert_int_equal(number(first, RESERVED), 1500); /* below the threshold it is kept */
-  succeed(cudaMemPoolTrimTo(first, 600));
-  assert_int_equal(number(first, RESERVED), 500);
+  succeed(cudaMemPoolTrimTo(first, 600));          /* at least as many stay */
+  assert_int_equal(number(first, RESERVED), 1000);
+  succeed(cudaMemPoolTrimTo(first, 2000)); /* there are less */
+  assert_int_equal(number(first, RESERVED), 1000);
   succeed(cudaMemPoolTrimTo(first, 0));
   assert_int_equal(number(first, RESERVED), 0);
   threshold = 0;
@@ -125,7 +127,7 @@ static void reuse_follows_streams(void **state) {
   succeed(cudaFreeAsync(r, b));
   assert_ptr_equal(allocate(4096, b), p); /* in the stream itself: always */
   succeed(cudaFreeAsync(p, b));
-  assert_ptr_not_equal(r = allocate(4000, b), p); /* of another size */
+  assert_ptr_equal(r = allocate(4000, b), p); /* of less bytes */
   succeed(cudaFreeAsync(r, b));
   succeed(cudaFreeAsync(q, b));
   succeed(cudaDeviceSynchronize());
@@ -138,9 +140,27 @@ static void reuse_follows_streams(void **state) {
   succeed(cudaStreamWaitEvent(b, event, 0));
   assert_ptr_not_equal(q = allocate(4096, b), p); /* not asked to follow events */
   set_reuse(pool, 0, 0, 1);
-  assert_ptr_equal(r = allocate(4096, b), p); /* b is made to wait */
-  expect(cudaStreamQuery(b), cudaErrorNotReady);
+  assert_ptr_not_equal(r = allocate(4096, b), p); /* there is room elsewhere */
   succeed(cudaFreeAsync(r, b));
+  succeed(cudaFreeAsync(q, b));
+  succeed(cudaDeviceSynchronize());
+  set_reuse(pool, 0, 0, 0);
+  p = allocate(4096, a);
+  keep_busy(device, pinned, BUSY, a);
+  succeed(cudaFreeAsync(p, a));
+  succeed(cudaStreamSynchronize(a)); /* "regardless of specified stream or disabled allocation policies" */
+  assert_ptr_equal(q = allocate(4096, b), p);
+  succeed(cudaFreeAsync(q, b));
+  keep_busy(device, pinned, BUSY, b);
+  q = allocate(4096, b);
+  succeed(cudaFreeAsync(q, b));
+  succeed(cudaEventRecord(event, b));
+  succeed(cudaEventSynchronize(event));
+  assert_ptr_equal(r = allocate(4096, a), q);
+  keep_busy(device, pinned, BUSY, a);
+  succeed(cudaFree(r)); /* waits for nothing: what used it was over, says who frees it so */
+  expect(cudaStreamQuery(a), cudaErrorNotReady);
+  assert_ptr_equal(q = allocate(4096, b), r);
   succeed(cudaFreeAsync(q, b));
   succeed(cudaDeviceSynchronize());
   set_reuse(pool, 0, 1, 0);
@@ -189,8 +209,303 @@ static void limits(void **state) {
   assert_null(p);
 }
 
+/* The default stream and the blocking ones wait for each other. */
+static void reuse_follows_the_default_stream(void **state) {
+  (void)state;
+  enum { BUSY = 1 << 24 };
+  cudaMemPool_t pool;
+  cudaStream_t blocking, other;
+  char *device, *pinned;
+  succeed(cudaDeviceGetDefaultMemPool(&pool, 0));
+  succeed(cudaMalloc((void **)&device, BUSY));
+  succeed(cudaMallocHost((void **)&pinned, BUSY));
+  succeed(cudaStreamCreate(&blocking));
+  succeed(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  set_reuse(pool, 1, 0, 0);
+  void *p = allocate(4096, blocking), *q;
+  keep_busy(device, pinned, BUSY, blocking);
+  succeed(cudaFreeAsync(p, blocking));
+  assert_ptr_equal(allocate(4096, NULL), p);
+  keep_busy(device, pinned, BUSY, NULL);
+  succeed(cudaFreeAsync(p, NULL));
+  assert_ptr_not_equal(q = allocate(4096, other), p);
+  assert_ptr_equal(allocate(4096, blocking), p);
+  succeed(cudaFreeAsync(p, blocking));
+  succeed(cudaFreeAsync(q, other));
+  keep_busy(device, pinned, BUSY, blocking);
+  succeed(cudaStreamSynchronize(NULL)); /* and with it for `blocking` */
+  assert_ptr_equal(q = allocate(4096, other), p);
+  succeed(cudaFreeAsync(q, other));
+  succeed(cudaDeviceSynchronize());
+  set_reuse(pool, 1, 1, 1);
+  succeed(cudaStreamDestroy(blocking));
+  succeed(cudaStreamDestroy(other));
+  succeed(cudaFree(device));
+  succeed(cudaFreeHost(pinned));
+}
+
+/* Smaller requests have parts of what larger ones left; parts side by side serve larger ones again. */
+static void blocks_are_divided(void **state) {
+  (void)state;
+  enum { BLOCK = 8 << 20, PART = 3 << 20 };
+  cudaMemPoolProps properties = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}};
+  cudaMemPool_t pool, first;
+  cudaStream_t s;
+  uint64_t forever = UINT64_MAX;
+  succeed(cudaDeviceGetMemPool(&first, 0));
+  succeed(cudaMemPoolCreate(&pool, &properties));
+  succeed(cudaDeviceSetMemPool(0, pool));
+  succeed(cudaMemPoolSetAttribute(pool, THRESHOLD, &forever));
+  succeed(cudaStreamCreate(&s));
+  char *whole = allocate(BLOCK, s), host[3] = {1, 2, 3}, back[3];
+  succeed(cudaFreeAsync(whole, s));
+  char *a = allocate(PART, s), *b = allocate(PART - 100, s), *c = allocate(5000, s), *d = allocate(PART, s);
+  assert_ptr_equal(a, whole);
+  assert_ptr_equal(b, whole + PART);
+  assert_ptr_equal(c, whole + 2 * PART); /* the next page */
+  assert_true(d < whole || d >= whole + BLOCK);
+  assert_int_equal(number(pool, USED), 3 * PART - 100 + 5000);
+  assert_int_equal(number(pool, RESERVED), BLOCK + PART);
+  /* each is memory of its own */
+  succeed(cudaMemsetAsync(a, 7, PART, s));
+  succeed(cudaMemsetAsync(b, 8, PART - 100, s));
+  expect(cudaMemsetAsync(b, 8, PART - 99, s), cudaErrorInvalidValue);
+  succeed(cudaMemcpyAsync(c + 4997, host, 3, cudaMemcpyHostToDevice, s));
+  succeed(cudaMemcpy(back, a + PART - 3, 3, cudaMemcpyDeviceToHost));
+  assert_int_equal(back[2], 7);
+  struct cudaPointerAttributes facts;
+  succeed(cudaPointerGetAttributes(&facts, b + 5));
+  assert_int_equal(facts.type, cudaMemoryTypeDevice);
+  succeed(cudaFreeAsync(b, s));
+  expect(cudaMemsetAsync(b, 8, 1, s), cudaErrorInvalidValue);
+  expect(cudaFreeAsync(b, s), cudaErrorInvalidValue);
+  succeed(cudaMemcpyAsync(back, c + 4997, 3, cudaMemcpyDeviceToHost, s)); /* its neighbours stay */
+  succeed(cudaStreamSynchronize(s));
+  assert_memory_equal(back, host, 3);
+  assert_int_equal(number(pool, RESERVED), BLOCK + PART); /* part of a block cannot go */
+  succeed(cudaMemPoolTrimTo(pool, 0));
+  assert_int_equal(number(pool, RESERVED), BLOCK + PART);
+  /* joined: a and b, and c and what was never used behind it */
+  succeed(cudaFreeAsync(a, s));
+  assert_ptr_equal(b = allocate(2 * PART, s), whole);
+  succeed(cudaFreeAsync(c, s));
+  assert_ptr_equal(c = allocate(BLOCK - 2 * PART, s), whole + 2 * PART);
+  succeed(cudaFreeAsync(b, s));
+  succeed(cudaFreeAsync(c, s));
+  assert_ptr_equal(allocate(BLOCK, s), whole);
+  assert_int_equal(number(pool, RESERVED), BLOCK + PART);
+  /* what fits exactly comes first, and keeps the larger one whole */
+  succeed(cudaFreeAsync(whole, s));
+  succeed(cudaFreeAsync(d, s));
+  assert_ptr_equal(allocate(PART, s), d);
+  succeed(cudaFreeAsync(d, s));
+  succeed(cudaStreamSynchronize(s));
+  succeed(cudaMemPoolTrimTo(pool, 0));
+  assert_int_equal(number(pool, RESERVED), 0);
+  succeed(cudaMemPoolDestroy(pool));
+  succeed(cudaStreamDestroy(s));
+}
+
+/* Parts that two streams freed: the one that may have both joins them, and what is left over is as it was. */
+static void parts_of_two_streams(void **state) {
+  (void)state;
+  enum { BUSY = 1 << 24, PART = 1 << 20 };
+  cudaMemPoolProps properties = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}};
+  cudaMemPool_t pool;
+  cudaStream_t s, t;
+  char *device, *pinned, *a, *b, *c, *whole;
+  succeed(cudaMemPoolCreate(&pool, &properties));
+  succeed(cudaMalloc((void **)&device, BUSY));
+  succeed(cudaMallocHost((void **)&pinned, BUSY));
+  succeed(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+  succeed(cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking));
+  set_reuse(pool, 1, 0, 0);
+  succeed(cudaMallocFromPoolAsync((void **)&whole, 3 * PART, pool, s));
+  succeed(cudaFreeAsync(whole, s));
+  succeed(cudaMallocFromPoolAsync((void **)&a, PART, pool, s));
+  succeed(cudaMallocFromPoolAsync((void **)&b, 2 * PART, pool, s));
+  succeed(cudaFreeAsync(a, s));
+  keep_busy(device, pinned, BUSY, t);
+  succeed(cudaFreeAsync(b, t));
+  succeed(cudaMallocFromPoolAsync((void **)&c, 2 * PART, pool, s)); /* s may have a only */
+  assert_true(c < whole || c >= whole + 3 * PART);
+  succeed(cudaFreeAsync(c, s));
+  succeed(cudaStreamSynchronize(s));
+  succeed(cudaMallocFromPoolAsync((void **)&c, 2 * PART, pool, t)); /* t: exactly b */
+  assert_ptr_equal(c, b);
+  succeed(cudaFreeAsync(c, t));
+  succeed(cudaMallocFromPoolAsync((void **)&c, 2 * PART + PART / 2, pool, t));
+  assert_ptr_equal(c, whole); /* s was waited for: t may have a, and b is its own */
+  char *rest;
+  succeed(cudaMallocFromPoolAsync((void **)&rest, PART / 2, pool, s));
+  assert_ptr_not_equal(rest, whole + 2 * PART + PART / 2); /* that is t's */
+  succeed(cudaFreeAsync(rest, s));
+  succeed(cudaMallocFromPoolAsync((void **)&rest, PART / 2, pool, t));
+  assert_ptr_equal(rest, whole + 2 * PART + PART / 2);
+  succeed(cudaFreeAsync(rest, t));
+  succeed(cudaFreeAsync(c, t));
+  succeed(cudaDeviceSynchronize());
+  succeed(cudaMemPoolDestroy(pool));
+  succeed(cudaStreamDestroy(s));
+  succeed(cudaStreamDestroy(t));
+  succeed(cudaFree(device));
+  succeed(cudaFreeHost(pinned));
+}
+
+/* Where no more memory can be had, a stream is made to wait for another one, and the host for what is of another
+ * size. */
+static void no_room(void **state) {
+  (void)state;
+  enum { BUSY = 1 << 24 };
+  cudaMemPoolProps properties = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}, .maxSize = 10000};
+  cudaMemPool_t pool;
+  cudaStream_t a, b;
+  char *device, *pinned;
+  void *p, *q, *r;
+  succeed(cudaMalloc((void **)&device, BUSY));
+  succeed(cudaMallocHost((void **)&pinned, BUSY));
+  succeed(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking));
+  succeed(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));
+  succeed(cudaMemPoolCreate(&pool, &properties));
+  succeed(cudaMallocFromPoolAsync(&p, 6000, pool, a));
+  keep_busy(device, pinned, BUSY, a);
+  succeed(cudaFreeAsync(p, a));
+  set_reuse(pool, 1, 1, 0);
+  expect(cudaMallocFromPoolAsync(&q, 6000, pool, b), cudaErrorMemoryAllocation);
+  set_reuse(pool, 1, 1, 1);
+  succeed(cudaStreamQuery(b));
+  succeed(cudaMallocFromPoolAsync(&q, 6000, pool, b));
+  assert_ptr_equal(q, p);
+  expect(cudaStreamQuery(b), cudaErrorNotReady);
+  succeed(cudaFreeAsync(q, b));
+  expect(cudaStreamQuery(b), cudaErrorNotReady);
+  succeed(cudaMallocFromPoolAsync(&r, 9000, pool, b)); /* b could have 6000 of them */
+  succeed(cudaStreamQuery(b));
+  succeed(cudaFreeAsync(r, b));
+  succeed(cudaDeviceSynchronize());
+  succeed(cudaMemPoolDestroy(pool));
+  /* of the device: most of it, and then a little less, in the stream's order */
+  size_t available, total;
+  succeed(cudaMemGetInfo(&available, &total));
+  succeed(cudaMallocAsync(&p, available / 5 * 3, a));
+  keep_busy(device, pinned, BUSY, a);
+  succeed(cudaFreeAsync(p, a));
+  succeed(cudaMallocAsync(&q, available / 2, a));
+  expect(cudaMallocAsync(&r, available / 2 + (1 << 20), a), cudaErrorMemoryAllocation);
+  succeed(cudaFreeAsync(q, a));
+  succeed(cudaMallocAsync(&r, available / 5 * 4, a));
+  succeed(cudaFreeAsync(r, a));
+  succeed(cudaDeviceSynchronize());
+  succeed(cudaStreamDestroy(a));
+  succeed(cudaStreamDestroy(b));
+  succeed(cudaFree(device));
+  succeed(cudaFreeHost(pinned));
+}
+
+static int fact(cudaMemPool_t pool, int attribute) {
+  int value[2] = {-7, -7};
+  succeed(cudaMemPoolGetAttribute(pool, attribute, value));
+  assert_int_equal(value[1], -7); /* it is an int */
+  return value[0];
+}
+
+/* What pools say of themselves from CUDA 13 on. */
+static void facts_of_pools(void **state) {
+  (void)state;
+  enum { TYPE = 9, HANDLES, LOCATION, LOCATION_TYPE, MOST, DECOMPRESS, DOMAIN };
+  cudaMemPoolProps properties = {.allocType = 1, .handleTypes = 1, .location = {cudaMemLocationTypeDevice, 0}},
+                   managed = {.allocType = 2, .maxSize = 4096};
+  cudaMemPool_t pool;
+  uint64_t zero = 0;
+  properties.maxSize = 1 << 20;
+  properties.usage = 2;
+  succeed(cudaMemPoolCreate(&pool, &properties));
+  assert_int_equal(fact(pool, TYPE), 1);
+  assert_int_equal(fact(pool, HANDLES), 1);
+  assert_int_equal(fact(pool, LOCATION), 0);
+  assert_int_equal(fact(pool, LOCATION_TYPE), cudaMemLocationTypeDevice);
+  assert_int_equal(number(pool, MOST), 1 << 20);
+  assert_int_equal(fact(pool, DECOMPRESS), 1);
+  assert_int_equal(fact(pool, DOMAIN), -1);
+  expect(cudaMemPoolGetAttribute(pool, DOMAIN + 1, &zero), cudaErrorInvalidValue);
+  expect(cudaMemPoolSetAttribute(pool, MOST, &zero), cudaErrorInvalidValue);
+  succeed(cudaMemPoolDestroy(pool));
+  expect(cudaMemPoolCreate(&pool, &managed), cudaErrorInvalidValue); /* no limit of managed memory */
+  managed.maxSize = 0;
+  succeed(cudaMemPoolCreate(&pool, &managed));
+  assert_int_equal(fact(pool, TYPE), 2);
+  assert_int_equal(fact(pool, LOCATION_TYPE), cudaMemLocationTypeInvalid);
+  succeed(cudaMemPoolDestroy(pool));
+}
+
+/* Random allocations and freeings in three streams: no two live ones share a byte, each keeps what was written to it,
+ * and the pool counts what a list of them says. */
+static void against_a_list(void **state) {
+  (void)state;
+  enum { STREAMS = 3, LIVE = 24, STEPS = 1500 };
+  cudaMemPoolProps properties = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}};
+  cudaMemPool_t pool;
+  cudaStream_t streams[STREAMS];
+  uint64_t threshold = 4 << 20;
+  struct {
+    unsigned char *at;
+    size_t bytes;
+    int stream;
+  } live[LIVE] = {0};
+  uint32_t seed = 12345;
+  uint64_t used = 0;
+  succeed(cudaMemPoolCreate(&pool, &properties));
+  succeed(cudaMemPoolSetAttribute(pool, THRESHOLD, &threshold));
+  for (int i = 0; i < STREAMS; i++) succeed(cudaStreamCreateWithFlags(&streams[i], i ? cudaStreamNonBlocking : 0));
+  for (int step = 0; step < STEPS; step++) {
+    seed = seed * 1664525 + 1013904223;
+    unsigned n = (seed >> 8) % LIVE, stream = (seed >> 16) % STREAMS, kind = seed >> 28;
+    if (!live[n].at) {
+      size_t bytes = kind < 6 ? 1 + seed % 9000 : kind < 12 ? 4096 * (1 + seed % 40) : 1 + seed % 6000000;
+      succeed(cudaMallocFromPoolAsync((void **)&live[n].at, bytes, pool, streams[stream]));
+      live[n].bytes = bytes;
+      live[n].stream = (int)stream;
+      succeed(cudaMemsetAsync(live[n].at, (int)n + 1, bytes, streams[stream]));
+      used += bytes;
+      for (unsigned m = 0; m < LIVE; m++)
+        assert_true(m == n || !live[m].at || live[m].at + live[m].bytes <= live[n].at ||
+                    live[n].at + bytes <= live[m].at);
+    } else {
+      unsigned char ends[2];
+      succeed(cudaMemcpyAsync(&ends[0], live[n].at, 1, cudaMemcpyDeviceToHost, streams[live[n].stream]));
+      succeed(cudaMemcpyAsync(&ends[1], live[n].at + live[n].bytes - 1, 1, cudaMemcpyDeviceToHost,
+                              streams[live[n].stream]));
+      succeed(cudaStreamSynchronize(streams[live[n].stream]));
+      assert_int_equal(ends[0], n + 1);
+      assert_int_equal(ends[1], n + 1);
+      succeed(kind == 0 ? cudaFree(live[n].at) : cudaFreeAsync(live[n].at, streams[live[n].stream]));
+      used -= live[n].bytes;
+      live[n].at = NULL;
+    }
+    assert_int_equal(number(pool, USED), used);
+    assert_true(number(pool, RESERVED) >= used);
+    if (kind == 15) succeed(cudaMemPoolTrimTo(pool, used));
+    if (kind == 14 && step % 8 == 0) succeed(cudaDeviceSynchronize());
+  }
+  for (unsigned n = 0; n < LIVE; n++)
+    if (live[n].at) succeed(cudaFreeAsync(live[n].at, streams[live[n].stream]));
+  succeed(cudaDeviceSynchronize());
+  succeed(cudaMemPoolTrimTo(pool, 0));
+  assert_int_equal(number(pool, RESERVED), 0);
+  succeed(cudaMemPoolDestroy(pool));
+  for (int i = 0; i < STREAMS; i++) succeed(cudaStreamDestroy(streams[i]));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_default_pool), cmocka_unit_test(pools_of_ones_own),
-                                     cmocka_unit_test(reuse_follows_streams), cmocka_unit_test(limits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_default_pool),
+                                     cmocka_unit_test(pools_of_ones_own),
+                                     cmocka_unit_test(reuse_follows_streams),
+                                     cmocka_unit_test(limits),
+                                     cmocka_unit_test(reuse_follows_the_default_stream),
+                                     cmocka_unit_test(blocks_are_divided),
+                                     cmocka_unit_test(parts_of_two_streams),
+                                     cmocka_unit_test(no_room),
+                                     cmocka_unit_test(against_a_list),
+                                     cmocka_unit_test(facts_of_pools)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,7 @@ static void test_bytes(void **state) {
   succeed(cuCtxSynchronize());
   assert_int_equal(number(other, RESERVED), 0);
   succeed(cuMemFree_v2(second));
+  succeed(cuCtxSynchronize());
   assert_int_equal(number(again, RESERVED), 0);
   assert_int_equal(byte_at(at), 4);
   succeed(cuMemFree_v2(at));

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "exec/memory/visibility.h"
 #include "exec/memory/zero.h"
 
 static exec_memory *memory;
@@ -336,11 +337,45 @@ static void test_random(void **state) {
   assert_int_equal(exec_memory_bytes(memory, EXEC_MEMORY_DEVICE), total);
 }
 
+/* Cut at a page, twice, and joined to what it was. */
+static void test_parts(void **state) {
+  enum { WHOLE = (5 << 20) + 3, FIRST = (3 << 20) + 1 };
+  const exec_allocation *a = allocate(WHOLE), *next = allocate(4096);
+  uint64_t at = a->address, live = exec_memory_bytes(memory, EXEC_MEMORY_DEVICE);
+  uint32_t id = a->id;
+  exec_memory_park(a, true);
+  const exec_allocation *b = exec_memory_cut(memory, a, FIRST, WHOLE - FIRST - 4095),
+                        *c = exec_memory_cut(memory, b, 4096, WHOLE - FIRST - 4095 - 4096);
+  assert_int_equal(b->address, at + (3 << 20) + 4096);
+  assert_int_equal(c->address, b->address + 4096);
+  assert_true(a->id == id && b->id == id && c->id == id && a->freed && b->freed && c->freed);
+  exec_memory_park(b, false);
+  assert_ptr_equal(exec_memory_find(memory, at + FIRST - 1), a);
+  assert_null(exec_memory_find(memory, at + FIRST));
+  assert_ptr_equal(exec_memory_find(memory, b->address + 4095), b);
+  assert_ptr_equal(exec_memory_find(memory, at + WHOLE - 1), c);
+  assert_null(exec_memory_find(memory, at + WHOLE));
+  assert_true(exec_memory_may(b, true) && !exec_memory_may(a, false) && !exec_memory_may(c, false));
+  memset((void *)(uintptr_t)b->address, 1, 4096);
+  exec_memory_name(b, "part");
+  assert_string_equal(b->name, "part");
+  assert_string_equal(c->name, "thing");
+  exec_memory_park(b, true);
+  exec_memory_join(memory, a, b, FIRST + 4095 + 4096);
+  exec_memory_join(memory, a, c, WHOLE);
+  assert_ptr_equal(exec_memory_find(memory, at + WHOLE - 1), a);
+  assert_int_equal(exec_memory_bytes(memory, EXEC_MEMORY_DEVICE), live);
+  exec_memory_park(a, false);
+  assert_true(exec_memory_release(memory, at, NULL) == FF_OK);
+  assert_int_equal(exec_memory_bytes(memory, EXEC_MEMORY_DEVICE), next->bytes);
+  assert_int_equal(allocate(1)->id, next->id + 1); /* parts have no number of their own */
+}
+
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {T(test_bounds),      T(test_large),     T(test_tombstones), T(test_places),
                                      T(test_place_taken), T(test_canonical), T(test_padding),    T(test_limits),
                                      T(test_full),        T(test_row),       T(test_zero),       T(test_zero_of_files),
-                                     T(test_registered),  T(test_nearest),   T(test_random)};
+                                     T(test_registered),  T(test_nearest),   T(test_random),     T(test_parts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
