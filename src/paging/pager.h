@@ -125,7 +125,7 @@ typedef struct pager_allocation {
   trace_memory_kind kind;
   uint32_t owner; /* the machine's number for its counters */
   bool live;
-  bool system;     /* the program's own memory: no call allocated it */
+  bool given;      /* no call allocated it: a variable of a module, or the program's own memory */
   uint8_t device;  /* PINNED, and 1 + the device in whose memory it is; 0: it is the host's */
   owners_set team; /* PINNED, and multicast memory of these devices */
   bool mapping;    /* of memory that has a number of its own: */

@@ -64,6 +64,11 @@ static bool counts(const exec_allocation *allocation) {
   return allocation->kind == EXEC_MEMORY_DEVICE && note_of(allocation).owner != ENGINE_OWNER_IMPORT;
 }
 
+/* What the simulator takes for an allocation or a free, too (machine/host/host.c). */
+static void spend_call(engine_owner owner) {
+  if (owner == ENGINE_OWNER_PROGRAM) engine_time_host(ff_engine.machine->malloc_us);
+}
+
 void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner,
                             const char *name, trace_memory_kind memory) {
   while (ff_engine.notes.count <= allocation->id) FF_PUSH(&ff_engine.notes, (engine_note){0});
@@ -81,7 +86,7 @@ void engine_note_allocation(int device, const exec_allocation *allocation, unsig
   else snprintf(op.alloc.name, sizeof op.alloc.name, "%s", name);
   if (memory == TRACE_MEMORY_MANAGED) engine_host_access_begin();
   engine_append(&op);
-  engine_time_host(ff_engine.machine->malloc_us);
+  spend_call(owner);
   if (memory == TRACE_MEMORY_MANAGED) engine_host_access_track(allocation, owner == ENGINE_OWNER_MODULE);
 }
 
@@ -92,7 +97,7 @@ void engine_forget_allocation(const exec_allocation *allocation) {
   op.free.address = allocation->address;
   op.free.id = allocation->id;
   engine_append(&op);
-  engine_time_host(ff_engine.machine->malloc_us);
+  spend_call(note_of(allocation).owner);
   engine_ipc_forget(allocation);
   if (counts(allocation)) ff_engine.device_used[device] -= engine_whole_pages(allocation->bytes);
   if (allocation->id < ff_engine.notes.count) ff_engine.notes.items[allocation->id].owner = ENGINE_OWNER_NONE;

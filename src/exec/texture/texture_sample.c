@@ -2,8 +2,9 @@
 /* Fetching: address modes, formats, point and linear filters, cubemap faces, mipmap levels.
  *
  * Per axis a coordinate becomes one or two texel indices and the weight of the second in 256ths: the hardware keeps
- * weights in 9 bits of fixed point with 8 bits behind the point, so that 1.0 is exact. Texels of weight 0 are not read.
- * Sums are of doubles, in the order of the texels, so a fetch gives the same bits everywhere. */
+ * weights in 9 bits of fixed point with 8 bits behind the point, so that 1.0 is exact. Those of four texels
+ * of a plane are also 256ths (texture_square_weight). Texels of weight 0 are not read. Sums are of doubles, in the
+ * order of the texels, so a fetch gives the same bits everywhere. */
 #include "exec/texture/texture_sample.h"
 
 #include <math.h>
@@ -188,12 +189,12 @@ static void add_level(const exec_texture *t, uint32_t level, const texture_at *a
   axes_of(t, image, at, layer, true, axes);
   for (uint32_t corner = 0; corner < 8; corner++) {
     uint32_t ix = corner & 1, iy = corner >> 1 & 1, iz = corner >> 2;
-    uint32_t wx = ix ? axes[0].weight : 256 - axes[0].weight, wy = iy ? axes[1].weight : 256 - axes[1].weight;
-    uint64_t weight = (uint64_t)wx * wy * (iz ? axes[2].weight : 256 - axes[2].weight);
+    uint32_t weight = texture_square_weight(axes[0].weight, axes[1].weight, corner & 3) *
+                      (iz ? axes[2].weight : 256 - axes[2].weight);
     if (!weight) continue;
     texture_value value;
     read_texel(t, image, axes[0].index[ix], axes[1].index[iy], axes[2].index[iz], &value, reads);
-    for (uint32_t c = 0; c < 4; c++) sum[c] += share * (double)weight / (256.0 * 256 * 256) * value.real[c];
+    for (uint32_t c = 0; c < 4; c++) sum[c] += share * weight / (256.0 * 256) * value.real[c];
   }
 }
 

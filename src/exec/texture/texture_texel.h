@@ -25,6 +25,20 @@ TEXEL_INLINE exec_address_mode texture_mode(const exec_texture *t, uint32_t dime
   return t->sampler.normalized || mode == EXEC_ADDRESS_BORDER ? mode : EXEC_ADDRESS_CLAMP;
 }
 
+/* The weight, in 256ths, of one of the four texels that a linear filter takes from a plane: corner bit 0 says whether
+ * it is the right one, bit 1 whether it is in the second row; x and y, 0 to 256, are the weights of those. GPUs round
+ * the product of the two to 256ths, and the other three weights are such that those of a row, of a column and of all
+ * four add up to what they should (docs/textures.md). */
+TEXEL_INLINE uint32_t texture_square_weight(uint32_t x, uint32_t y, uint32_t corner) {
+  uint32_t both = (x * y + 128) / 256;
+  switch (corner) {
+  case 0: return 256 - x - y + both;
+  case 1: return x - both;
+  case 2: return y - both;
+  default: return both;
+  }
+}
+
 TEXEL_INLINE float texel_normalized(exec_texel_type type, uint32_t bits) {
   switch (type) {
   case EXEC_TEXEL_U8: return (float)(int32_t)bits / 255;

@@ -117,15 +117,13 @@ TEXEL_INLINE void linear_lanes(const exec_texture *t, exec_texel_type type, uint
     uint32_t l = (uint32_t)__builtin_ctz(m);
     double sum[4] = {0};
     for (uint32_t corner = 0; corner < corners; corner++) {
-      uint64_t weight = 1;
-      for (uint32_t d = 0; d < 3; d++) {
-        uint32_t w = d < t->dimensions ? (uint32_t)at->axis[d].weight[l] : 0;
-        weight *= corner >> d & 1 ? w : 256 - w;
-      }
+      uint32_t w[3];
+      for (uint32_t d = 0; d < 3; d++) w[d] = d < t->dimensions ? (uint32_t)at->axis[d].weight[l] : 0;
+      uint32_t weight = texture_square_weight(w[0], w[1], corner & 3) * (corner >> 2 ? w[2] : 256 - w[2]);
       if (!weight) continue;
       texture_value value;
       load(t, type, channels, true, texel_at(t, at, l, texel, corner), &value);
-      for (uint32_t c = 0; c < channels; c++) sum[c] += (double)weight / (256.0 * 256 * 256) * value.real[c];
+      for (uint32_t c = 0; c < channels; c++) sum[c] += weight / (256.0 * 256) * value.real[c];
     }
     for (uint32_t c = 0; c < 4; c++) out[l].real[c] = (float)sum[c];
   }

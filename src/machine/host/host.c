@@ -202,7 +202,8 @@ void host_give_memory(host *h, host_memory memory) {
 }
 
 static void allocate(host *h, const trace_op *op) {
-  if (!op->alloc.system) host_spend(h, h->t->malloc);
+  bool given = op->alloc.system || op->alloc.initialised;
+  if (!given) host_spend(h, h->t->malloc);
   if (h->failed) return;
   record_sample(h->observer, h->clock);
   bool counted = lives_on_gpu(op->alloc.memory);
@@ -212,7 +213,7 @@ static void allocate(host *h, const trace_op *op) {
   uint32_t index = pager_map(h->pager, op->alloc.address, op->alloc.bytes, hints_memory(h->hints, op),
                              counters_of_allocation(h->observer, op));
   if (!index && counted) host_give_memory(h, memory);
-  if (index) h->pager->allocations.items[index].system = op->alloc.system;
+  if (index) h->pager->allocations.items[index].given = given;
   if (!index || !counted) return;
   address_map_allocated(h->map, op->alloc.address, op->alloc.bytes);
   bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || h->touches_recorded;
@@ -224,7 +225,7 @@ static void allocate(host *h, const trace_op *op) {
 static void release(host *h, const trace_op *op) {
   host_wait_for_device(h);
   uint32_t index = h->failed ? 0 : pager_allocation_at(h->pager, op->free.address);
-  if (!index || !h->pager->allocations.items[index].system) host_spend(h, h->t->malloc);
+  if (!index || !h->pager->allocations.items[index].given) host_spend(h, h->t->malloc);
   if (!index || h->pager->allocations.items[index].mapping) return;
   pager_allocation a = h->pager->allocations.items[index];
   record_released(h->observer, a.owner, h->clock);

@@ -81,21 +81,21 @@ static double reference(const exec_texture *t, uint32_t level, const float coord
   double weight[3] = {0}, sum = 0;
   for (int d = 0; d < t->dimensions; d++) {
     double x = t->sampler.normalized ? coordinates[d] * size[d] : (double)coordinates[d];
+    if (t->sampler.normalized && t->sampler.mode[d] == EXEC_ADDRESS_MIRROR &&
+        (long)floor((double)coordinates[d]) % 2) { /* 1 - frac(x) */
+      x = size[d] * (1 + floor((double)coordinates[d]) - coordinates[d]);
+      if (!t->sampler.linear) x = fmin(x, size[d] - 1);
+    }
     if (t->sampler.linear) x -= 0.5;
-    else if (t->sampler.normalized && t->sampler.mode[d] == EXEC_ADDRESS_MIRROR &&
-             (long)floor((double)coordinates[d]) % 2) /* 1 - frac(x) */
-      x = fmin(size[d] * (1 + floor((double)coordinates[d]) - coordinates[d]), size[d] - 1);
     low[d] = (long)floor(x);
     weight[d] = t->sampler.linear ? floor((x - floor(x)) * 256 + 0.5) / 256 : 0;
   }
+  double both = floor(weight[0] * weight[1] * 256 + 0.5) / 256; /* of the texel that is right and above */
+  double square[4] = {1 - weight[0] - weight[1] + both, weight[0] - both, weight[1] - both, both};
   for (int corner = 0; corner < 8; corner++) {
-    double share = 1;
     long at[3];
-    for (int d = 0; d < 3; d++) {
-      int up = corner >> d & 1;
-      at[d] = low[d] + up;
-      share *= up ? weight[d] : 1 - weight[d];
-    }
+    for (int d = 0; d < 3; d++) at[d] = low[d] + (corner >> d & 1);
+    double share = square[corner & 3] * (corner >> 2 ? weight[2] : 1 - weight[2]);
     if (share > 0) sum += share * texel(t, image, at, layer, c);
   }
   return sum;
@@ -183,6 +183,34 @@ static void test_modes(void **state) {
 }
 
 /* Every format, one, two and four channels, as integers, as normalised floats, filtered. */
+/* The weights of four texels are 256ths that add up to one: of texels of 1 before a border of 0, a fetch gives the
+ * weights themselves. 0.4 is 102/256, 0.8 is 205/256, and their products are rounded to the nearest. */
+static void test_weights_of_squares(void **state) {
+  static const struct {
+    float x, y, want;
+  } cases[] = {{-0.1f, -0.1f, 41}, {0.3f, 0.3f, 164}, {-0.1f, 0.3f, 82}, {0.5f, -0.1f, 102}, {2.1f, 0.3f, 82},
+               {2.1f, 2.1f, 41},   {1, 1, 256},       {-0.45f, 2.4f, 1}, {-0.49f, -0.25f, 1}};
+  const uint32_t count = sizeof cases / sizeof *cases;
+  words points[POINTS] = {0}, got[POINTS];
+  open_instruction("tex.2d.v4.f32.f32 {%f10,%f11,%f12,%f13}, [%h, {%f0,%f1}];");
+  image i = make_image(EXEC_TEXEL_F32, 1, 2, 2, 2, 1);
+  for (uint32_t row = 0; row < 2; row++)
+    for (uint32_t column = 0; column < 2; column++) {
+      const float one = 1;
+      memcpy((char *)(uintptr_t)i.texture.level[0].address + row * i.texture.level[0].pitch + column * sizeof one, &one,
+             sizeof one);
+    }
+  exec_sampler s = {.mode = {EXEC_ADDRESS_BORDER, EXEC_ADDRESS_BORDER}, .linear = true};
+  for (uint32_t n = 0; n < count; n++) points[n].f[0] = cases[n].x, points[n].f[1] = cases[n].y;
+  uint64_t handle = add_texture(&i, &s);
+  fetch(handle, points, got, count);
+  for (uint32_t n = 0; n < count; n++)
+    if (got[n].f[0] * 256 != cases[n].want)
+      fail_msg("(%g, %g) gives %g / 256, not %g", (double)cases[n].x, (double)cases[n].y, (double)(got[n].f[0] * 256),
+               (double)cases[n].want);
+  expect_same_lane_by_lane(handle, points, got, count, "weights of squares");
+}
+
 static void test_formats(void **state) {
   open_instruction(plain[2]);
   for (int type = 0; type < EXEC_TEXEL_COUNT; type++)
@@ -477,6 +505,8 @@ static void test_offsets(void **state) {
   exec_texture t = i.texture;
   t.sampler = (exec_sampler){.mode = {EXEC_ADDRESS_WRAP, EXEC_ADDRESS_MIRROR}, .linear = true, .normalized = true};
   make_points(points, &t, 11);
+  /* half texels, so that no product of weights is halfway, where the reference goes the other way in a mirror image */
+  for (uint32_t n = 0; n < POINTS; n++) points[n].f[1] = floorf(points[n].f[1] * 16) / 16;
   fetch(add_texture(&i, &t.sampler), points, got, POINTS);
   for (uint32_t n = 0; n < POINTS; n++) {
     float x = points[n].f[0], y = points[n].f[1];
@@ -557,6 +587,7 @@ static void test_queries(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_modes),
+                                     cmocka_unit_test(test_weights_of_squares),
                                      cmocka_unit_test(test_formats),
                                      cmocka_unit_test(test_extreme_coordinates),
                                      cmocka_unit_test(test_integer_coordinates),

@@ -275,6 +275,31 @@ static void test_host_costs(void **state) {
   rig_close(&r);
 }
 
+/* What comes with the program, no call allocates: many variables of a module are no many allocations. */
+static void test_variables_take_no_time(void **state) {
+  rig r;
+  rig_open(&r, "copy");
+  r.spec.malloc_us = 10;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 8 << 20, TRACE_MEMORY_DEVICE);
+  for (uint32_t i = 0; i < 30; i++)
+    rig_op(&r, (trace_op){.kind = TRACE_OP_ALLOC,
+                          .alloc = {.address = 2 * RIG_BASE + i * 4096,
+                                    .bytes = 4,
+                                    .memory = i & 1 ? TRACE_MEMORY_MANAGED : TRACE_MEMORY_DEVICE,
+                                    .id = 2 + i,
+                                    .name = "variable",
+                                    .initialised = true}});
+  uint64_t there = rig_op(&r, (trace_op){.kind = TRACE_OP_HOST});
+  for (uint32_t i = 0; i < 30; i++)
+    rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = 2 * RIG_BASE + i * 4096, .id = 2 + i}});
+  uint64_t freed = rig_op(&r, (trace_op){.kind = TRACE_OP_HOST});
+  rig_finish(&r);
+  assert_int_equal(sim_host_time(r.sim, there), 10 * US);
+  assert_int_equal(sim_host_time(r.sim, freed), sim_host_time(r.sim, there));
+  rig_close(&r);
+}
+
 static void test_free_waits_for_the_device(void **state) {
   rig r;
   begin(&r, "copy");
@@ -345,6 +370,7 @@ int main(void) {
       cmocka_unit_test(test_question_without_further_operations),
       cmocka_unit_test(test_co_simulation),
       cmocka_unit_test(test_host_costs),
+      cmocka_unit_test(test_variables_take_no_time),
       cmocka_unit_test(test_free_waits_for_the_device),
       cmocka_unit_test(test_link_table),
       cmocka_unit_test(test_stream_destroyed_with_work),
