@@ -494,6 +494,8 @@ static const native_layout layout = {
     AT(warp_index, core_warp, index),
     AT(warp_diverged, core_warp, diverged),
     AT(warp_rotation, core_warp, rotation),
+    AT(warp_kept, core_warp, kept),
+    AT(warp_kept_places, core_warp, kept_places),
     AT(function_code, exec_function, code),
     AT(function_sfu, exec_function, sfu_before),
     AT(function_fp64, exec_function, fp64_before),

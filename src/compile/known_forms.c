@@ -2,7 +2,6 @@
 /* forms.def joined with the interpreter's tables: what is computed and on what operands stands there alone. */
 #include "compile/known_forms.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -28,13 +27,11 @@ static compile_form form_of(const ops_entry *entry, uint16_t op) {
   return form;
 }
 
-static const ops_entry *entry_of(ops_set *set, const char *name, size_t length) {
-  char text[64];
-  FF_ASSERT(length < sizeof text);
-  snprintf(text, sizeof text, "%.*s", (int)length, name);
-  const ops_entry *entry = ops_find(set, text);
+/* Names end with the text or a space. */
+static const ops_entry *entry_of(ops_set *set, const char *name) {
+  const ops_entry *entry = ops_find(set, name);
   /* no row has that name, or one without kinds */
-  if (!entry || entry->kinds[0] == OPS_K_none) ff_check_failed(__FILE__, __LINE__, text);
+  if (!entry || entry->kinds[0] == OPS_K_none) ff_check_failed(__FILE__, __LINE__, name); /* and those behind it */
   return entry;
 }
 
@@ -44,10 +41,10 @@ compile_form *compile_forms(ops_set *set, uint32_t *count) {
   *count = 0;
   for (size_t o = 0; o < sizeof operations / sizeof *operations; o++)
     for (const char *name = operations[o].names; *name;) {
-      size_t length = strcspn(name, " ");
       if (*count == room) forms = ff_realloc(forms, (room = 2 * room + 256) * sizeof *forms);
-      forms[(*count)++] = form_of(entry_of(set, name, length), operations[o].op);
-      name += length + strspn(name + length, " ");
+      forms[(*count)++] = form_of(entry_of(set, name), operations[o].op);
+      while (*name && *name != ' ') name++;
+      while (*name == ' ') name++;
     }
   return forms;
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NATIVE_MAGIC 0x4646524eu /* "NRFF" */
-#define NATIVE_VERSION 8u
+#define NATIVE_VERSION 9u
 #define NATIVE_NONE UINT32_MAX
 
 typedef enum native_op {
@@ -92,7 +92,8 @@ typedef struct native_layout {
       warp_frame, warp_function;
   uint32_t warp_block, warp_launch, warp_shared, warp_shared_bytes, warp_local, warp_params, warp_next_key,
       warp_ready_count, warp_executed;
-  uint32_t warp_accesses, warp_starting, warp_tid, warp_index, warp_diverged, warp_rotation;
+  uint32_t warp_accesses, warp_starting, warp_tid, warp_index, warp_diverged, warp_rotation, warp_kept,
+      warp_kept_places;
   uint32_t function_code, function_sfu, function_fp64, function_units, frame_depth, frame_stack, instr_bytes, instr_run,
       instr_side, access_hint;
   uint32_t record_address, record_readable, record_writable, launch_grid, launch_block, block_ctaid;

@@ -306,6 +306,8 @@ const exec_isa_table *exec_isa_find(const char *name);
 #define EXEC_SPIN_POLLS 32u        /* polls in one turn from which on the warp counts as waiting */
 #define EXEC_NO_KEY UINT64_MAX
 
+#define EXEC_KEPT 64u /* values that are the same in all lanes, kept over a barrier */
+
 enum { CORE_LOOKS = 16 }; /* kept: NCCL looks at eight cells in turn */
 
 typedef struct core_look { /* by a load that awaits */
@@ -359,6 +361,10 @@ struct core_warp {
   uint64_t unrecorded;
   /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
   const exec_instr *known;
+  /* what that code has left here instead of in every lane of the frame: pairs as exec_native_api.spread takes them;
+   * NULL: nothing */
+  const uint32_t *kept_places;
+  uint64_t kept[EXEC_KEPT];
   bool started;  /* it has a frame */
   bool starting; /* its first turn is not over */
   _Alignas(64) uint32_t tid[3][EXEC_LANES];

@@ -50,6 +50,10 @@ bool access_windows_of_shared(const access *a, value lanes);
 bool access_row_of_shared(const access *a, value lanes);
 
 /* ---- cells.c ---- */
-bool access_cells(const access *a, bool global); /* of the lanes a->bits */
+/* Of the lanes a->bits; false: not of this kind. */
+bool access_cells(const access *a, bool global);
+/* The same in two steps: is it of such a kind? And the call alone, after which results are in the frame. */
+bool access_has_cells(const access *a, bool global);
+void access_call_cells(const access *a, bool global);
 
 #endif

@@ -7,7 +7,8 @@
  *   windows (full warps) shared, cells of 4 and 8 bytes and vectors of them: each piece of the warp inside what its own
  *   row would take:
  *                        loads of it and permutations
- *   cells (some lanes)   global and shared: each lane's by itself; with AVX-512 loads of words are gathers
+ *   cells                global and shared, of some lanes, or of full warps that are none of these: eight lanes at once
+ *                        where they are a row or two, else each lane's by itself; with AVX-512 loads of words are gathers
  *
  * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
  * handler does the whole access, and counts it. */
@@ -72,7 +73,10 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
   LLVMBasicBlockRef fast_end = LLVMGetInsertBlock(a->b);
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.slow);
-  gen_call_handler(g, n);
+  bool global = n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC;
+  if (!scalar && g->full && !a->guard && n->space != NATIVE_PARAM && access_has_cells(a, global))
+    access_call_cells(a, global);
+  else gen_call_handler(g, n);
   value slow[4];
   for (uint32_t e = 0; e < n->elements && !n->store; e++) {
     uint32_t slot = g->plan->slot_of[access_written(a, e)];

@@ -340,6 +340,46 @@ static void end_first_turn(generator *g) {
   LLVMPositionBuilderAtEnd(g->b, on);
 }
 
+static bool is_entry(const plan *p, uint32_t b) {
+  const native_instr *first = &p->code[p->blocks[b].first];
+  return (first->attention & EXEC_ATTEND_NATIVE) && first->op != NATIVE_EXIT;
+}
+
+/* What block b takes for uniform; returns how many slots that are. */
+static uint32_t uniform_slots(const plan *p, uint32_t b, uint32_t *slots) {
+  uint32_t count = 0;
+  for (uint32_t s = 0; s < p->slot_count; s++)
+    if (plan_has(p->blocks[b].uniform_in, s) && plan_has(p->blocks[b].live_in, s)) slots[count++] = s;
+  return count;
+}
+
+/* Is this the end of block b at a barrier behind which code for full warps goes on, with no more values to keep than
+ * there is room for? */
+static bool keeps(const generator *g, uint32_t b, uint32_t *slots, uint32_t *count) {
+  const plan *p = g->plan;
+  const native_instr *last = &p->code[p->blocks[b].end - 1];
+  if (!g->full || last->op != NATIVE_EXIT || last->flow != EXEC_FLOW_BARRIER || last->guard != NATIVE_NONE ||
+      p->blocks[b].end == p->count || p->block_of[p->blocks[b].end] != b + 1 || !is_entry(p, b + 1))
+    return false;
+  *count = uniform_slots(p, b + 1, slots);
+  return *count && *count <= EXEC_KEPT;
+}
+
+/* The warp waits at a barrier: values that are the same in all lanes stay values, but for those that the barrier itself
+ * reads. */
+static bool keep_over_barrier(generator *g, const plan_block *block, const native_instr *barrier) {
+  uint32_t *slots = ff_alloc((g->plan->slot_count + 1) * sizeof *slots), count;
+  bool good = keeps(g, (uint32_t)(block - g->plan->blocks), slots, &count);
+  if (good) {
+    for (uint32_t r = 0; r < barrier->read_count; r++) gen_write_back(g, barrier->operands + r);
+    gen_keep(g, slots, count);
+    for (uint32_t n = 0; n < count; n++)
+      if (!g->slots[slots[n]].vector) g->slots[slots[n]].stale = false;
+  }
+  free(slots);
+  return good;
+}
+
 static void end_block(generator *g, const plan_block *block) {
   const native_instr *last = &g->plan->code[block->end - 1];
   if (!plan_ends_block(last)) {
@@ -369,6 +409,7 @@ static void end_block(generator *g, const plan_block *block) {
     uint64_t *live = ff_alloc(g->plan->words * sizeof *live);
     memcpy(live, block->live_out, g->plan->words * sizeof *live);
     plan_live_before(g->plan, last, live);
+    keep_over_barrier(g, block, last);
     gen_write_stale(g, live, false);
     free(live);
     leave(g, g->now, EXEC_NATIVE_EXIT);
@@ -408,21 +449,26 @@ static void body(generator *g, uint32_t b) {
 
 /* ---- entries ---- */
 
+/* Behind a barrier they may have been kept. */
+static void enter_with_kept(generator *g, uint32_t b, const uint32_t *slots, uint32_t count) {
+  LLVMBasicBlockRef kept = gen_block(g, "kept"), not_kept = gen_block(g, "not_kept");
+  value places = gen_field(g, g->i64, g->warp, g->at->warp_kept_places);
+  LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, places, gen_i64(g, 0), ""), not_kept, kept);
+  LLVMPositionBuilderAtEnd(g->b, kept);
+  gen_take_kept(g, slots, count);
+  LLVMBuildBr(g->b, g->bodies[b]);
+  LLVMPositionBuilderAtEnd(g->b, not_kept);
+}
+
 /* From the interpreter into block b: uniform values come out of the frame, if they are that. */
 static void enter_block(generator *g, uint32_t b, LLVMBasicBlockRef decline) {
   const plan *p = g->plan;
-  const plan_block *block = &p->blocks[b];
-  uint32_t *slots = ff_alloc((p->slot_count + 1) * sizeof *slots), count = 0;
-  for (uint32_t s = 0; s < p->slot_count && g->full; s++)
-    if (plan_has(block->uniform_in, s) && plan_has(block->live_in, s)) slots[count++] = s;
+  uint32_t *slots = ff_alloc((p->slot_count + 1) * sizeof *slots), count = g->full ? uniform_slots(p, b, slots) : 0,
+           kept;
+  if (b && keeps(g, b - 1, slots, &kept)) enter_with_kept(g, b, slots, count);
   if (count) LLVMBuildCondBr(g->b, gen_collect(g, slots, count), g->bodies[b], decline);
   else LLVMBuildBr(g->b, g->bodies[b]);
   free(slots);
-}
-
-static bool is_entry(const plan *p, uint32_t b) {
-  const native_instr *first = &p->code[p->blocks[b].first];
-  return (first->attention & EXEC_ATTEND_NATIVE) && first->op != NATIVE_EXIT;
 }
 
 static void prologue(generator *g) {

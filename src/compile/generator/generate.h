@@ -120,6 +120,9 @@ void gen_put_uniform(generator *g, uint32_t slot, value scalar);
 void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put);
 /* They come from there. Returns whether they are the same in all lanes. */
 value gen_collect(generator *g, const uint32_t *slots, uint32_t count);
+/* Over a barrier: they stay in the warp (core_warp.kept), EXEC_KEPT of them at most, and come from there. */
+void gen_keep(generator *g, const uint32_t *slots, uint32_t count);
+void gen_take_kept(generator *g, const uint32_t *slots, uint32_t count);
 
 void gen_write_slot(generator *g, uint32_t slot); /* to the frame, for the active lanes */
 /* Of what the frame does not have yet: all that is live goes there (NULL: all). put: the block's end has put its

@@ -90,13 +90,13 @@ void gen_put_uniform(generator *g, uint32_t slot, value scalar) {
   else gen_store(g, scalar, spill_place(g, slot), 8);
 }
 
-/* A constant of the module: place and spill_slot of each of these slots. */
-static value table_of(generator *g, const uint32_t *slots, uint32_t count) {
+/* A constant of the module: place of each of these slots, and its spill_slot, or its number if it is kept. */
+static value table_of(generator *g, const uint32_t *slots, uint32_t count, bool kept) {
   value *items = ff_alloc((2 * count + 1) * sizeof *items);
   for (uint32_t n = 0; n < count; n++) {
     const plan_slot *s = &g->plan->slots[slots[n]];
     items[2 * n] = gen_i32(g, s->offset | (s->bytes == 8 ? 1 : s->bytes ? 0 : 2));
-    items[2 * n + 1] = gen_i32(g, spill_slot_of(g, slots[n]));
+    items[2 * n + 1] = gen_i32(g, kept ? n : spill_slot_of(g, slots[n]));
   }
   items[2 * count] = gen_i32(g, UINT32_MAX);
   value all = LLVMConstArray(g->i32, items, 2 * count + 1), made = LLVMAddGlobal(g->module, LLVMTypeOf(all), "places");
@@ -113,17 +113,33 @@ void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put) {
     if (!put || g->kept[slots[n]]) gen_store(g, g->slots[slots[n]].scalar, spill_place(g, slots[n]), 8);
   LLVMTypeRef types[3] = {g->pointer, g->pointer, g->pointer},
               type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 3, false);
-  value arguments[3] = {g->warp, table_of(g, slots, count), g->spill_slots};
+  value arguments[3] = {g->warp, table_of(g, slots, count, false), g->spill_slots};
   LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_spread), arguments, 3, "");
 }
 
 value gen_collect(generator *g, const uint32_t *slots, uint32_t count) {
   LLVMTypeRef types[4] = {g->pointer, g->pointer, g->pointer, g->i32}, type = LLVMFunctionType(g->i8, types, 4, false);
-  value arguments[4] = {g->warp, table_of(g, slots, count), g->spill_slots, LLVMGetParam(g->function, 1)};
+  value arguments[4] = {g->warp, table_of(g, slots, count, false), g->spill_slots, LLVMGetParam(g->function, 1)};
   value good =
       LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_collect), arguments, 4, "");
   for (uint32_t n = 0; n < count; n++)
     if (g->kept[slots[n]])
       LLVMBuildStore(g->b, gen_load(g, type_of(g, slots[n]), spill_place(g, slots[n]), 8), g->kept[slots[n]]);
   return LLVMBuildICmp(g->b, LLVMIntNE, good, LLVMConstInt(g->i8, 0, false), "");
+}
+
+void gen_keep(generator *g, const uint32_t *slots, uint32_t count) {
+  for (uint32_t n = 0; n < count; n++) {
+    value wide = LLVMBuildZExt(g->b, gen_one_of_all(g, slots[n], &g->slots[slots[n]]), g->i64, "");
+    gen_store(g, wide, gen_at(g, g->warp, g->at->warp_kept + 8 * (uint64_t)n), 8);
+  }
+  gen_store(g, table_of(g, slots, count, true), gen_at(g, g->warp, g->at->warp_kept_places), 8);
+}
+
+void gen_take_kept(generator *g, const uint32_t *slots, uint32_t count) {
+  for (uint32_t n = 0; n < count; n++) {
+    value wide = gen_field(g, g->i64, g->warp, g->at->warp_kept + 8 * n);
+    gen_put_uniform(g, slots[n], LLVMBuildTrunc(g->b, wide, type_of(g, slots[n]), ""));
+  }
+  gen_store(g, LLVMConstNull(g->pointer), gen_at(g, g->warp, g->at->warp_kept_places), 8);
 }

@@ -23,10 +23,22 @@ struct ops_index {
 
 static pthread_mutex_t index_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static uint32_t hash_name(const char *name, size_t length) {
+typedef struct name_key {
+  size_t length;
+  uint32_t hash;
+} name_key;
+
+/* Of the name that begins here and ends before a space, or with the text. */
+static inline name_key key_of(const char *name) {
+  const char *at = name;
   uint32_t hash = 0;
-  for (size_t n = 0; n < length; n++) hash = hash * 31 + (unsigned char)name[n];
-  return hash * 2654435761u;
+  for (; *at && *at != ' '; at++) hash = hash * 31 + (unsigned char)*at;
+  return (name_key){(size_t)(at - name), hash * 2654435761u};
+}
+
+static inline const char *next_name(const char *name, size_t length) {
+  for (name += length; *name == ' '; name++) {}
+  return name;
 }
 
 static const ops_entry *entry_at(const ops_set *set, const struct ops_index *index, uint32_t number) {
@@ -37,30 +49,28 @@ static const ops_entry *entry_at(const ops_set *set, const struct ops_index *ind
 
 static bool has_name(const ops_entry *entry, const char *wanted, size_t length) {
   for (const char *name = entry->names; *name;) {
-    size_t at = strcspn(name, " ");
+    size_t at = key_of(name).length;
     if (at == length && !memcmp(name, wanted, length)) return true;
-    name += at + strspn(name + at, " ");
+    name = next_name(name, at);
   }
   return false;
 }
 
 /* The slot of that name, or the empty one where it belongs. */
-static uint32_t *find_slot(const ops_set *set, const struct ops_index *index, const char *name, size_t length,
-                           uint32_t hash) {
-  uint32_t at = hash & (index->room - 1);
+static uint32_t *find_slot(const ops_set *set, const struct ops_index *index, const char *name, name_key key) {
+  uint32_t at = key.hash & (index->room - 1);
   for (; index->slots[at]; at = (at + 1) & (index->room - 1))
-    if (index->slots[at] >> 16 == hash >> 16 &&
-        has_name(entry_at(set, index, (index->slots[at] & 0xffff) - 1), name, length))
+    if (index->slots[at] >> 16 == key.hash >> 16 &&
+        has_name(entry_at(set, index, (index->slots[at] & 0xffff) - 1), name, key.length))
       break;
   return &index->slots[at];
 }
 
 static void index_add(const ops_set *set, struct ops_index *index, const ops_entry *entry, uint32_t number) {
   for (const char *name = entry->names; *name;) {
-    size_t length = strcspn(name, " ");
-    uint32_t hash = hash_name(name, length);
-    *find_slot(set, index, name, length, hash) = (hash & 0xffff0000u) | (number + 1);
-    name += length + strspn(name + length, " ");
+    name_key key = key_of(name);
+    *find_slot(set, index, name, key) = (key.hash & 0xffff0000u) | (number + 1);
+    name = next_name(name, key.length);
   }
 }
 
@@ -93,8 +103,7 @@ static struct ops_index *index_of(ops_set *set) {
 
 const ops_entry *ops_find(ops_set *set, const char *name) {
   const struct ops_index *index = index_of(set);
-  size_t length = strlen(name);
-  uint32_t slot = *find_slot(set, index, name, length, hash_name(name, length));
+  uint32_t slot = *find_slot(set, index, name, key_of(name));
   return slot ? entry_at(set, index, (slot & 0xffff) - 1) : NULL;
 }
 
@@ -106,9 +115,11 @@ typedef struct form_name {
 } form_name;
 
 static void name_end(form_name *name, const char *text) {
-  int added = snprintf(name->text + name->length, sizeof name->text - name->length, "%s", text);
-  if (added > 0) name->length += (size_t)added;
-  if (name->length >= sizeof name->text) name->length = sizeof name->text - 1;
+  size_t length = strlen(text), room = sizeof name->text - 1 - name->length;
+  if (length > room) length = room;
+  memcpy(name->text + name->length, text, length);
+  name->length += length;
+  name->text[name->length] = '\0';
 }
 static void name_add(form_name *name, const char *word) {
   if (name->length) name_end(name, ".");

@@ -46,7 +46,7 @@ typedef struct ops_set {
 
 /* What exec_choose_<isa> does, for any set. Thread-safe. */
 ff_status ops_choose(ops_set *set, const ptx_func *func, const ptx_instr *instr, exec_choice *choice, ff_error *error);
-/* The entry of that name, or NULL. */
+/* The entry of that name, which ends with the text or before a space, or NULL. */
 const ops_entry *ops_find(ops_set *set, const char *name);
 /* The name under which the instruction would be looked up. */
 void ops_name(const ptx_func *func, const ptx_instr *instr, char *text, size_t room);

@@ -100,6 +100,7 @@ static void set_shape(core_block *block, core_launch *launch) {
 static void start_warp(core_block *block, core_warp *w) {
   w->started = false;
   w->known = NULL;
+  w->kept_places = NULL;
   w->starting = block->warp_count > 1;
   w->active = 0;
   w->live = w->present;

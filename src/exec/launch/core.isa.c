@@ -167,6 +167,12 @@ static bool pass_barrier(core_warp *w, const step *at) {
   return false;
 }
 
+/* What compiled code has kept over a barrier goes to the frame, as something else than that code goes on. */
+static void settle_kept(core_warp *w) {
+  ISA(exec_native_calls).spread(w, w->kept_places, w->kept);
+  w->kept_places = NULL;
+}
+
 typedef enum native_turn { NATIVE_GOES_ON, NATIVE_GIVES_WAY, NATIVE_WAITS } native_turn;
 
 /* Compiled code goes on at at->i. Gives way, waits: the warp's turn is over at w->pc. known: since compiled code for
@@ -178,8 +184,10 @@ static native_turn run_native(core_warp *w, step *at, bool known) {
   w->pc = at->i;
   do {
     uint32_t number = (uint32_t)(w->pc - at->code);
+    bool whole = w->active == UINT32_MAX && !w->ready_count;
     how = EXEC_NATIVE_DECLINE;
-    if (w->active == UINT32_MAX && !w->ready_count) {
+    if (UNLIKELY(w->kept_places && !(known && whole))) settle_kept(w);
+    if (whole) {
       how = code->full(w, number | (known ? EXEC_NATIVE_KNOWN : 0), &ISA(exec_native_calls));
       if (how == EXEC_NATIVE_EXIT && w->pc->flow == EXEC_FLOW_BARRIER && w->pc->guard == EXEC_NO_GUARD) {
         if (!pass_barrier(w, at)) return NATIVE_WAITS;
@@ -206,7 +214,8 @@ warp_turn ISA(core_run)(core_warp *w) {
   if (!w->started) core_warp_start(w);
   if (!w->active && !core_pick(w)) return none_runs(w);
   enter(w, &at);
-  known = known && at.i == known + 1 && (at.attention & EXEC_ATTEND_NATIVE) ? at.i : NULL;
+  known = known && at.i == known + 1 && (at.attention & at.i->attention & EXEC_ATTEND_NATIVE) ? at.i : NULL;
+  if (w->kept_places && (!known || w->starting || w->ready_count)) settle_kept(w);
   for (;;) {
     while (LIKELY(!(at.i->attention & at.attention))) {
       at.i->run[at.form](&w->x, at.i);
