@@ -45,9 +45,9 @@ double repro_link_used(const repro_measured *a, const repro_measured *b) {
   return over((double)a->counters.h2d_busy_ps, (double)a->counters.kernel_ps);
 }
 
-double repro_overlap_gain(const repro_measured *a, const repro_measured *b) {
+double repro_overlap_saved(const repro_measured *a, const repro_measured *b) {
   double kernels = (double)a->counters.kernel_ps, transfers = (double)a->counters.transfer_ps;
-  return over(kernels + transfers, fmax(kernels, transfers)) - 1;
+  return over(fmin(kernels, transfers), kernels + transfers);
 }
 
 double repro_transfer_share(const repro_measured *a, const repro_measured *b) {

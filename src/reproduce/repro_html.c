@@ -13,8 +13,8 @@
 static const char style[] =
     "<style>body{font:15px/1.45 system-ui,sans-serif;max-width:1120px;margin:2em auto;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;margin:1em 0}td,th{padding:.15em .8em;border-bottom:1px solid #ddd;text-align:left;"
-    "vertical-align:top}td.n,th.n{text-align:right;white-space:nowrap}tr.yes td.w{color:#006b4e}tr.no "
-    "td.w{color:#a33b00}td.note{color:#555;font-size:13px}code{background:#f3f3f3;padding:.1em .3em}"
+    "vertical-align:top}td.n,th.n{text-align:right;white-space:nowrap}tr.yes td.w,td.more{color:#006b4e}"
+    "tr.no td.w,td.less{color:#a33b00}td.note{color:#555;font-size:13px}code{background:#f3f3f3;padding:.1em .3em}"
     "svg{max-width:100%;height:auto;margin:.5em 0}@media print{section{break-before:page}}</style>\n";
 
 /* `classes`: of the cell, after that of numbers; "" or " NAME" */

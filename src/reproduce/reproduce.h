@@ -270,8 +270,8 @@ double repro_kernel_speedup(const repro_measured *a, const repro_measured *b);
 double repro_kernel_saved(const repro_measured *a, const repro_measured *b);
 /* share of a's kernel time that its link to the GPU is busy */
 double repro_link_used(const repro_measured *a, const repro_measured *b);
-/* a's (transfers + kernels) over the longer of the two, less one */
-double repro_overlap_gain(const repro_measured *a, const repro_measured *b);
+/* the share of a's (transfers + kernels) that is saved if both run at one time: the shorter of the two; at most half */
+double repro_overlap_saved(const repro_measured *a, const repro_measured *b);
 /* a's transfers over transfers + kernels */
 double repro_transfer_share(const repro_measured *a, const repro_measured *b);
 double repro_footprint(const repro_measured *a, const repro_measured *b); /* a's footprint in MB (10^6 bytes) */

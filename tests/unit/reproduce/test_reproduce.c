@@ -154,7 +154,7 @@ static void test_quantities(void **state) {
   assert_within(repro_kernel_speedup(&a, &b), 4.0 / 3, 1e-12);
   assert_within(repro_kernel_saved(&a, &b), 0.25, 1e-12);
   assert_within(repro_link_used(&a, NULL), 0.2, 1e-12);
-  assert_within(repro_overlap_gain(&a, NULL), 1.0 / 3, 1e-12);
+  assert_within(repro_overlap_saved(&a, NULL), 0.25, 1e-12);
   assert_within(repro_transfer_share(&a, NULL), 0.25, 1e-12);
   assert_within(repro_footprint(&a, NULL), 5, 1e-12);
   assert_within(repro_faults(&a, NULL), 7, 0);
@@ -164,7 +164,7 @@ static void test_quantities(void **state) {
   assert_within(repro_launch_bandwidth(&a, NULL), 2500000, 1e-6);
   assert_true(isnan(repro_time_ratio(&a, &none)));
   assert_true(isnan(repro_tlb_misses(&none, NULL)));
-  assert_true(isnan(repro_overlap_gain(&none, NULL)));
+  assert_true(isnan(repro_overlap_saved(&none, NULL)));
   assert_true(isnan(repro_launch_microseconds(&none, NULL)));
 }
 
