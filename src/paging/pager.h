@@ -493,6 +493,12 @@ static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t addre
   unit->used |= pager_used_bit(pager, address);
 }
 
+/* One more line of a unit that was just read or written (pager_gpu_read). */
+static inline void pager_note_line(const pager *pager, pager_unit *unit, uint64_t address) {
+  if (unit->allocation == 0 || pager->config.manager->placement == MANAGER_EVERYWHERE) return;
+  unit->used |= pager_used_bit(pager, address);
+}
+
 void pager_wrote_far(pager *pager, pager_unit *unit, uint64_t address); /* other_devices.c */
 
 /* ---- tiers below GPU memory: unit_tiers.c. `address` is any address in the unit ---- */

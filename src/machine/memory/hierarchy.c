@@ -252,6 +252,7 @@ bool l2_drop(memory *y, uint64_t physical) {
 }
 
 void l2_discard(memory *y, uint64_t address, uint64_t bytes) {
+  if (y->settle) y->settle(y->settle_context);
   for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) l2_drop(y, physical_address(y->map, a));
 }
 
@@ -296,6 +297,7 @@ static void discard_large(memory *y, uint64_t physical, uint64_t bytes) {
 }
 
 void l2_discard_frames(memory *y, uint64_t physical, uint64_t bytes) {
+  if (y->settle) y->settle(y->settle_context);
   if (bytes > y->spec->l2_bytes) {
     discard_large(y, physical, bytes);
     return;

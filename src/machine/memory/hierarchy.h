@@ -45,6 +45,9 @@ typedef struct memory {
   uint64_t slices_per_channel;
   divider by_slices, by_row, by_banks;
   uint32_t bank_bits; /* of a bank's number, which those of the row's permute; 0: they do not */
+  /* Lines that are to be in the L2 by now come into it before any are dropped (sample_settle); NULL: none are late */
+  void (*settle)(void *context);
+  void *settle_context;
 } memory;
 
 typedef struct request {

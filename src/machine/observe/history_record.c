@@ -28,14 +28,18 @@ static history_block *block_of(observer *o, const pager_unit *unit, uint64_t add
   return history_block_at(o->history, owner, address > a->address ? address - a->address : 0);
 }
 
-void record_access(observer *o, const pager_unit *unit, uint64_t address, ps time) {
+void record_accesses(observer *o, const pager_unit *unit, uint64_t address, ps time, uint64_t count) {
   if (o->history->paused) return;
   uint32_t bin = history_bin(o->history, time);
   history_map *map = map_of(o, unit);
-  o->history->series[HISTORY_accesses][bin]++;
-  if (map) history_cell_in(map, bin, address)->accesses++;
+  o->history->series[HISTORY_accesses][bin] += count;
+  if (map) history_cell_in(map, bin, address)->accesses += count;
   history_block *block = block_of(o, unit, address);
-  if (block) block->accesses++;
+  if (block) block->accesses += count;
+}
+
+void record_access(observer *o, const pager_unit *unit, uint64_t address, ps time) {
+  record_accesses(o, unit, address, time, 1);
 }
 
 void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time) {

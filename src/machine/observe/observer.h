@@ -27,6 +27,7 @@ typedef struct observer {
 
 /* What is added to the history (history_record.c): callers look whether one is kept, where that is asked often. */
 void record_access(observer *o, const pager_unit *unit, uint64_t address, ps time);
+void record_accesses(observer *o, const pager_unit *unit, uint64_t address, ps time, uint64_t count);
 void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time); /* a far-fault that is served */
 void record_evicted(observer *o, const pager_unit *unit, uint64_t address, bool write_back, ps time);
 void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);

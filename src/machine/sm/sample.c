@@ -15,17 +15,26 @@
 
 #include "base/check.h"
 #include "machine/memory/far_fault.h"
+#include "machine/memory/hierarchy.h"
 #include "machine/observe/observer.h"
 #include "machine/sm/dispatch.h"
 #include "paging/pager.h"
 
 enum { FIRST_STRETCH = 8, LAST_STRETCH = 64, PATIENCE_MAX = 64 };
 
-void sampler_init(sampler *s) { FF_PUSH(&s->kinds, (sample_kind){0}); }
+void sampler_init(sampler *s) {
+  FF_PUSH(&s->kinds, (sample_kind){0});
+  footprint_open(&s->touched, sample_page_meets, s);
+  s->memory->settle = sample_settle;
+  s->memory->settle_context = s;
+}
 
 void sampler_free(sampler *s) {
   for (size_t i = 0; i < s->kinds.count; i++) free(s->kinds.items[i].groups.items);
   free(s->kinds.items);
+  sample_forget(s);
+  free(s->owed.items);
+  footprint_free(&s->touched);
 }
 
 void sample_launch_free(sample_launch *launch) {
@@ -207,7 +216,7 @@ static void skip(sampler *s, kernel *k, sample_launch *launch, sample_group *g) 
 #define X(name) k->counters->name += g->last.name;
   SAMPLE_ESTIMATED(X)
 #undef X
-  sample_touch(s, k, launch, k->blocks, k->began, k->ended);
+  sample_touch(s, k, launch, k->blocks, k->began, k->ended, true);
 }
 
 bool sampler_begin(sampler *s, kernel *k, ps time) {
@@ -223,6 +232,8 @@ bool sampler_begin(sampler *s, kernel *k, ps time) {
     launch->skipped = launch->later = g && g->steady && g->spent < g->stretch;
     if (launch->skipped) skip(s, k, launch, g);
   }
+  if (!launch->skipped && s->dispatch->flushed) sample_forget(s);
+  if (!launch->skipped) sample_settle(s);
   launch->before = *k->counters;
   launch->moved = sample_moved(s, k);
   return launch->skipped;

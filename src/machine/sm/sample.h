@@ -29,6 +29,7 @@
 #include "base/memory.h"
 #include "machine/observe/result.h"
 #include "machine/sm/sm.h"
+#include "trace/footprint.h"
 
 enum { SAMPLE_NEEDED = 3, SAMPLE_NEEDED_MAX = 16, SAMPLE_GROUPS = 64 };
 #define SAMPLE_ALIKE 0.02  /* counts: no further apart, as a share */
@@ -135,6 +136,13 @@ typedef struct sample_launch {
   sample_waves waves;
 } sample_launch;
 
+/* What a skipped launch touched, as far as it may still be in the L2: put there when somebody may look. */
+typedef struct sample_lines {
+  footprint_piece *pieces; /* owned */
+  size_t count;
+  uint64_t lines;
+} sample_lines;
+
 typedef struct sampler {
   uint32_t needed;
   trace_reader *reader;
@@ -149,7 +157,9 @@ typedef struct sampler {
   /* its own state */
   FF_VEC(sample_kind) kinds; /* [0] unused */
   uint32_t buckets[1024];
-  uint64_t begun; /* kernels */
+  uint64_t begun;            /* kernels */
+  footprint touched;         /* by the blocks that were read last */
+  FF_VEC(sample_lines) owed; /* to the L2, the oldest first */
   double variance_closed;
   sim_sampling result; /* but for the interval */
 } sampler;
@@ -193,10 +203,14 @@ ps sample_waves_end(sampler *s, kernel *k); /* how much longer the launch is tha
 /* ---- a launch's stream: sample_scan.c ---- */
 
 /* Takes and reads its next blocks until one touches what is not resident. true: all were read, and nothing is
- * absent. */
+ * absent; s->touched has what they touch. */
 bool sample_read(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, sample_counts *counts);
-/* Makes the marks of its next blocks, which take from `began` to `ended`, counts by allocation, and releases them: all
- * have been read. They are none of its next blocks any more, and over. */
-void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, ps began, ps ended);
+/* Of the blocks that were just read, its next ones: makes the marks, as if they took from `began` to `ended`, counts by
+ * allocation, and releases them; they are over. later: their lines come into the L2 only with sample_settle. */
+void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, ps began, ps ended, bool later);
+/* All that skipped launches have touched is in the L2, as far as it would still be there. `context` is the sampler. */
+void sample_settle(void *context);
+void sample_forget(sampler *s);                       /* the L2 is emptied: nothing of it would be there */
+bool sample_page_meets(void *context, uint64_t page); /* footprint_meets */
 
 #endif

@@ -2,9 +2,14 @@
 /* Blocks of one launch, read without time: does their access stream touch anything that is not resident, what does it
  * count, and which marks does it leave.
  *
- * It is read twice. The first time nothing changes: if a page turns out to be absent, the launch is simulated as if
- * nothing had been read, with the blocks that were taken. The second time, block by block and warp by warp, pages are
- * marked as used and written, and lines come into the L2, which a later launch finds there. */
+ * They are read once, into a footprint (trace/footprint.h). Nothing changes by that: if a page turns out to be absent,
+ * the launch is simulated as if nothing had been read, with the blocks that were taken. If they are skipped, pages are
+ * marked as used and written from the footprint, in the order of the last blocks that touch them.
+ *
+ * Their lines come into the L2, too, which a later launch finds there. A skipped launch's do so only when somebody may
+ * look (sample_settle): when a launch begins that is timed, or lines are dropped. Until then launches that touch the
+ * same count once, and those that so many others have followed that nothing of them would be left do not count. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "machine/answers.h"
@@ -14,55 +19,60 @@
 #include "machine/sm/dispatch.h"
 #include "machine/sm/sample.h"
 
-/* Where in the page table the reading is. */
-typedef struct place {
-  uint64_t window; /* unit of memory that `unit` belongs to; 1: none yet */
+/* ---- what is there ---- */
+
+bool sample_page_meets(void *context, uint64_t page) {
+  pager *p = ((sampler *)context)->pager;
+  const pager_unit *first = pager_find(p, page), *last = pager_find(p, page + FF_PAGE_BYTES - TRACE_LINE_BYTES);
+  if (first->allocation != last->allocation) return true;
+  return !first->allocation && (first->shared || last->shared || p->config.unit_bytes < FF_PAGE_BYTES);
+}
+
+/* Of a piece, what lies in one unit: lines [first, end). */
+typedef struct part {
   pager_unit *unit;
-  sim_counters *counters; /* of the unit's allocation */
-  uint64_t marked;        /* the piece of a unit, with its own bit of `used`, that was marked last; */
-  bool written;           /* as written, too */
-} place;
+  uint32_t first, end;
+} part;
 
-static pager_unit *unit_at(pager *p, place *at, uint64_t address) {
-  uint64_t window = address & ~(p->config.unit_bytes - 1);
-  if (window != at->window || at->unit->shared || at->unit->alias_tag) {
-    at->window = window;
-    at->unit = pager_find(p, address);
-  }
-  return at->unit;
+static uint64_t address_of(const footprint_piece *piece, uint32_t line) {
+  return (piece->line + line) * TRACE_LINE_BYTES;
 }
 
-static bool is_write(uint64_t word) {
-  trace_access_op op = trace_access_operation(word);
-  return op == TRACE_STORE || op == TRACE_ATOMIC;
+static bool next_part(pager *p, const footprint_piece *piece, part *at) {
+  uint32_t unit_lines = (uint32_t)(p->config.unit_bytes / TRACE_LINE_BYTES);
+  if (at->end >= piece->span) return false;
+  at->first = at->end;
+  at->end = unit_lines < FOOTPRINT_LINES && piece->span > 1 ? at->first + unit_lines : (uint32_t)piece->span;
+  at->unit = pager_find(p, address_of(piece, at->first));
+  return true;
 }
 
-/* ---- the first time ---- */
-
-/* Needs the line a far-fault, or the link? */
-static bool is_here(const pager_unit *unit, bool write) {
-  return unit->state == PAGER_RESIDENT && !(unit->duplicate && write);
+/* The sectors of lines [first, end) of a page, 4 bits a line. A piece of one line has it where it lies in its page. */
+static bool any_sector(const footprint_piece *piece, const uint64_t mask[2], const part *at) {
+  if (at->end - at->first == piece->span) return (mask[0] | mask[1]) != 0;
+  uint32_t shift = piece->span == 1 ? (uint32_t)(piece->line % FOOTPRINT_LINES) : 0;
+  for (uint32_t i = at->first; i < at->end; i++)
+    if (footprint_sectors(mask, shift + i)) return true;
+  return false;
 }
 
-static bool read_access(sampler *s, const uint64_t *record, place *at, sample_counts *counts) {
-  uint32_t lines = trace_access_lines(*record);
-  bool write = is_write(*record);
-  if (!lines) return true; /* no lane was active */
-  switch (trace_access_operation(*record)) {
-  case TRACE_LOAD: counts->load_accesses++; break;
-  case TRACE_STORE: counts->store_accesses++; break;
-  case TRACE_ATOMIC: counts->atomic_accesses++; break;
-  case TRACE_PREFETCH: break;
-  }
-  counts->accesses++;
-  counts->lines += lines;
-  for (uint32_t i = 0; i < lines; i++) {
-    uint64_t line = record[2 + i];
-    counts->sectors += sector_count(trace_line_sectors(line));
-    if (!is_here(unit_at(s->pager, at, trace_line_address(line)), write)) return false;
+/* Needs the piece no far-fault, and not the link? */
+static bool is_here(pager *p, const footprint_piece *piece) {
+  for (part at = {0}; next_part(p, piece, &at);) {
+    bool written = any_sector(piece, piece->written, &at);
+    if (!written && !any_sector(piece, piece->read, &at)) continue;
+    if (at.unit->state != PAGER_RESIDENT || (at.unit->duplicate && written)) return false;
   }
   return true;
 }
+
+static bool all_here(const sampler *s, size_t first) {
+  for (size_t i = first; i < s->touched.pieces.count; i++)
+    if (!is_here(s->pager, &s->touched.pieces.items[i])) return false;
+  return true;
+}
+
+/* ---- reading ---- */
 
 static uint64_t issued(sampler *s, trace_cursor *cursor, uint64_t word) {
   trace_counts units;
@@ -71,18 +81,18 @@ static uint64_t issued(sampler *s, trace_cursor *cursor, uint64_t word) {
   return !count && trace_issue_memory(word) ? 1 : count;
 }
 
-static bool read_warp(sampler *s, trace_chunk *chunk, uint32_t warp, place *at, sample_counts *counts) {
+static uint64_t read_warp(sampler *s, trace_chunk *chunk, uint32_t warp) {
   trace_cursor cursor;
-  bool here = true;
+  uint64_t instructions = 0;
   trace_cursor_open(s->reader, chunk, warp, &cursor);
-  for (trace_kind kind = TRACE_ISSUE; kind != TRACE_EXIT && here;) {
+  for (trace_kind kind = TRACE_ISSUE; kind != TRACE_EXIT;) {
     const uint64_t *record = trace_cursor_next(s->reader, &cursor);
     kind = trace_word_kind(*record);
-    if (kind == TRACE_ISSUE) counts->warp_instructions += issued(s, &cursor, *record);
-    if (kind == TRACE_ACCESS) here = read_access(s, record, at, counts);
+    if (kind == TRACE_ISSUE) instructions += issued(s, &cursor, *record);
+    if (kind == TRACE_ACCESS) footprint_access(&s->touched, record);
   }
   trace_cursor_close(s->reader, &cursor);
-  return here;
+  return instructions;
 }
 
 /* Of a block that has not been started; those before it are not kept any more. */
@@ -105,80 +115,157 @@ static void drop_begun(const kernel *k, sample_launch *launch) {
   launch->taken_first = k->next_block;
 }
 
+/* What was looked at is looked at again in the end: it may have been written to since. */
 bool sample_read(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, sample_counts *counts) {
-  bool here = true;
+  footprint *f = &s->touched;
+  uint64_t instructions = 0;
+  footprint_clear(f);
   if (launch->taken_first != k->next_block) drop_begun(k, launch);
-  for (uint64_t b = 0; b < blocks && here; b++) {
-    trace_chunk *chunk = take(s, k, launch, k->next_block + b);
-    place at = {.window = 1, .marked = UINT64_MAX};
-    for (uint32_t w = 0; w < k->warps_per_block && here; w++) here = read_warp(s, chunk, w, &at, counts);
-  }
-  return here;
-}
-
-/* ---- the second time ---- */
-
-static sim_counters *allocation_of(const sampler *s, const pager_unit *unit) {
-  return &s->observer->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
-}
-
-static void count_access(sampler *s, const uint64_t *record, const pager_unit *unit) {
-  sim_counters *c = allocation_of(s, unit);
-  trace_access_op op = trace_access_operation(*record);
-  c->accesses++;
-  c->load_accesses += op == TRACE_LOAD;
-  c->store_accesses += op == TRACE_STORE;
-  c->atomic_accesses += op == TRACE_ATOMIC;
-  if (s->observer->history) record_access(s->observer, unit, trace_line_address(record[2]), s->pager->now);
-}
-
-/* Marks the unit, unless the line before was of the same piece and did so. */
-static void mark(sampler *s, place *at, pager_unit *unit, uint64_t address, bool write) {
-  uint64_t piece = address >> (s->pager->unit_shift - 5);
-  if (piece == at->marked && !unit->alias_tag && !unit->shared && (at->written || !write)) return;
-  at->marked = piece;
-  at->written = write;
-  at->counters = allocation_of(s, unit);
-  if (write) pager_gpu_write(s->pager, unit, address);
-  else pager_gpu_read(s->pager, unit, address);
-}
-
-static void touch_access(sampler *s, const uint64_t *record, place *at) {
-  trace_access_op op = trace_access_operation(*record);
-  uint32_t lines = trace_access_lines(*record);
-  bool write = is_write(*record);
-  if (lines) count_access(s, record, unit_at(s->pager, at, trace_line_address(record[2])));
-  for (uint32_t i = 0; i < lines; i++) {
-    uint64_t address = trace_line_address(record[2 + i]);
-    uint32_t sectors = trace_line_sectors(record[2 + i]);
-    mark(s, at, unit_at(s->pager, at, address), address, write);
-    at->counters->lines++;
-    at->counters->sectors += sector_count(sectors);
-    l2_warm(s->memory, physical_address(s->map, address), sectors, op);
-  }
-}
-
-static void touch_warp(sampler *s, trace_chunk *chunk, uint32_t warp, place *at) {
-  trace_cursor cursor;
-  trace_cursor_open(s->reader, chunk, warp, &cursor);
-  for (trace_kind kind = TRACE_ISSUE; kind != TRACE_EXIT;) {
-    const uint64_t *record = trace_cursor_next(s->reader, &cursor);
-    kind = trace_word_kind(*record);
-    if (kind == TRACE_ACCESS) touch_access(s, record, at);
-  }
-  trace_cursor_close(s->reader, &cursor);
-}
-
-void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, ps began, ps ended) {
-  ps now = s->pager->now, step = (ended - began) / blocks;
   for (uint64_t b = 0; b < blocks; b++) {
-    place at = {.window = 1, .marked = UINT64_MAX};
-    trace_chunk *chunk = sample_taken(launch, k->next_block);
-    s->pager->now = began + (b + 1) * step;
-    for (uint32_t w = 0; w < k->warps_per_block; w++) touch_warp(s, chunk, w, &at);
-    trace_reader_release(s->reader, chunk);
+    trace_chunk *chunk = take(s, k, launch, k->next_block + b);
+    size_t known = f->pieces.count;
+    footprint_block(f, b);
+    for (uint32_t w = 0; w < k->warps_per_block; w++) instructions += read_warp(s, chunk, w);
+    if (!all_here(s, known)) return false;
+  }
+  if (!all_here(s, 0)) return false;
+  *counts = (sample_counts){.warp_instructions = instructions,
+                            .accesses = f->sum.loads + f->sum.stores + f->sum.atomics + f->sum.prefetches,
+                            .load_accesses = f->sum.loads,
+                            .store_accesses = f->sum.stores,
+                            .atomic_accesses = f->sum.atomics,
+                            .lines = f->sum.lines,
+                            .sectors = f->sum.sectors};
+  footprint_sort(f);
+  return true;
+}
+
+/* ---- marks ---- */
+
+static void count_piece(sampler *s, const footprint_piece *piece, const pager_unit *unit) {
+  sim_counters *c = &s->observer->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
+  uint64_t accesses = piece->loads + piece->stores + piece->atomics + piece->prefetches;
+  c->accesses += accesses;
+  c->load_accesses += piece->loads;
+  c->store_accesses += piece->stores;
+  c->atomic_accesses += piece->atomics;
+  c->lines += piece->lines;
+  c->sectors += piece->sectors;
+  if (s->observer->history && accesses)
+    record_accesses(s->observer, unit, address_of(piece, 0), s->pager->now, accesses);
+}
+
+/* The unit is used, once for all lines of it that were; each has its bit in unit->used. */
+static void mark_part(pager *p, const footprint_piece *piece, const part *at) {
+  uint32_t shift = piece->span == 1 ? (uint32_t)(piece->line % FOOTPRINT_LINES) : 0;
+  uint64_t bit_lines = p->config.unit_bytes / 32 / TRACE_LINE_BYTES;
+  bool marked = false, written = any_sector(piece, piece->written, at);
+  for (uint32_t i = at->first; i < at->end; i++) {
+    if (!(footprint_sectors(piece->read, shift + i) | footprint_sectors(piece->written, shift + i))) continue;
+    uint64_t address = address_of(piece, i);
+    if (marked) pager_note_line(p, at->unit, address);
+    else if (written) pager_gpu_write(p, at->unit, address);
+    else pager_gpu_read(p, at->unit, address);
+    if (marked && bit_lines >= FOOTPRINT_LINES) return; /* the page is in one bit */
+    marked = true;
+  }
+}
+
+static void mark_piece(sampler *s, const footprint_piece *piece) {
+  bool counted = false;
+  for (part at = {0}; next_part(s->pager, piece, &at);) {
+    if (!counted) count_piece(s, piece, at.unit); /* all of its units are of one allocation */
+    counted = true;
+    mark_part(s->pager, piece, &at);
+  }
+  if (s->map->hash) physical_address(s->map, address_of(piece, 0)); /* a place, as soon as it is used */
+}
+
+/* ---- lines ---- */
+
+static void warm_piece(sampler *s, const footprint_piece *piece) {
+  uint32_t shift = piece->span == 1 ? (uint32_t)(piece->line % FOOTPRINT_LINES) : 0;
+  for (uint32_t i = 0; i < piece->span; i++) {
+    uint32_t read = footprint_sectors(piece->read, shift + i), written = footprint_sectors(piece->written, shift + i);
+    uint64_t address = address_of(piece, i);
+    if (!(read | written)) continue;
+    if (s->map->hash) {
+      if (!address_map_peek(s->map, address, &address)) continue;
+    } else {
+      address |= s->map->space;
+    }
+    l2_warm(s->memory, address, read | written, TRACE_LOAD);
+    if (written) l2_warm(s->memory, address, written, TRACE_STORE);
+  }
+}
+
+static uint64_t lines_of(const footprint_piece *piece) {
+  uint64_t lines = 0;
+  for (int half = 0; half < 2; half++) {
+    uint64_t any = piece->read[half] | piece->written[half];
+    any |= any >> 1;
+    any |= any >> 2;
+    lines += (uint64_t)__builtin_popcountll(any & UINT64_C(0x1111111111111111));
+  }
+  return lines;
+}
+
+static void drop_lines(sampler *s, size_t first, size_t end) {
+  for (size_t i = first; i < end; i++) free(s->owed.items[i].pieces);
+  memmove(s->owed.items + first, s->owed.items + end, (s->owed.count - end) * sizeof *s->owed.items);
+  s->owed.count -= end - first;
+}
+
+static bool same_lines(const sample_lines *a, const footprint_piece *pieces, size_t count) {
+  return a->count == count && !memcmp(a->pieces, pieces, count * sizeof *pieces);
+}
+
+/* Twice what the L2 holds: of lines that so many have followed nothing is left in it. */
+static void owe_lines(sampler *s) {
+  const footprint *f = &s->touched;
+  uint64_t most = 2 * s->memory->spec->l2_bytes / TRACE_LINE_BYTES, lines = 0;
+  size_t first = f->pieces.count;
+  while (first && lines < most) lines += lines_of(&f->pieces.items[--first]);
+  size_t count = f->pieces.count - first;
+  const footprint_piece *from = f->pieces.items + first;
+  sample_lines own = {.count = count, .lines = lines};
+  for (size_t i = 0; i < s->owed.count && !own.pieces; i++) {
+    if (!same_lines(&s->owed.items[i], from, count)) continue;
+    own.pieces = s->owed.items[i].pieces;
+    s->owed.items[i].pieces = NULL;
+    drop_lines(s, i, i + 1);
+  }
+  if (!own.pieces) own.pieces = memcpy(ff_alloc((count + 1) * sizeof *from), from, count * sizeof *from);
+  FF_PUSH(&s->owed, own);
+  size_t keep = s->owed.count;
+  for (lines = 0; keep && lines < most; keep--) lines += s->owed.items[keep - 1].lines;
+  drop_lines(s, 0, keep);
+}
+
+void sample_settle(void *context) {
+  sampler *s = context;
+  for (size_t i = 0; i < s->owed.count; i++)
+    for (size_t p = 0; p < s->owed.items[i].count; p++) warm_piece(s, &s->owed.items[i].pieces[p]);
+  sample_forget(s);
+}
+
+void sample_forget(sampler *s) { drop_lines(s, 0, s->owed.count); }
+
+/* ---- skipping ---- */
+
+void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, ps began, ps ended, bool later) {
+  ps now = s->pager->now, step = (ended - began) / blocks;
+  for (size_t i = 0; i < s->touched.pieces.count; i++) {
+    const footprint_piece *piece = &s->touched.pieces.items[i];
+    s->pager->now = began + (piece->last + 1) * step;
+    mark_piece(s, piece);
+    if (!later) warm_piece(s, piece);
+  }
+  s->pager->now = now;
+  if (later) owe_lines(s);
+  for (uint64_t b = 0; b < blocks; b++) {
+    trace_reader_release(s->reader, sample_taken(launch, k->next_block));
     k->next_block++;
     k->done_blocks++;
   }
-  s->pager->now = now;
 }

@@ -44,7 +44,7 @@ static void skip_wave(sampler *s, kernel *k, sample_group *g, const sample_count
   g->spent++;
   v->skipped++;
   sample_count(k->counters, v->length, counts);
-  sample_touch(s, k, launch, v->length, now, now);
+  sample_touch(s, k, launch, v->length, now, now, false);
 }
 
 /* Skips what may be. true: something was. */

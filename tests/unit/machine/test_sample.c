@@ -80,6 +80,48 @@ static void only_some_are_timed(void **state) {
   rig_close(&sampled);
 }
 
+/* Allocations that meet within a page, one of them within a line's reach of the next: each has the counts of its own
+ * accesses, whether launches are skipped or not. */
+static void every_line(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  for (uint64_t i = 0; i < 96; i++) {
+    rig_issue(w, 10);
+    if ((i + block + warp) % 3) rig_load_wait(w, RIG_BASE + i * 128);
+    else rig_store(w, RIG_BASE + i * 128);
+  }
+}
+
+static void allocations_meet_in_a_page(void **state) {
+  static const char *const names[] = {"ideal", "replay", "uvm", "segments", "partial-multi"};
+  for (uint32_t m = 0; m < sizeof names / sizeof *names; m++) {
+    rig runs[2];
+    for (uint32_t s = 0; s < 2; s++) {
+      rig *r = &runs[s];
+      rig_open(r, names[m]);
+      r->sample = 3 * s;
+      rig_start(r);
+      rig_alloc(r, RIG_BASE, 1000, TRACE_MEMORY_MANAGED);
+      rig_alloc(r, RIG_BASE + 1024, 256, TRACE_MEMORY_MANAGED);
+      rig_alloc(r, RIG_BASE + 1280, 4096, TRACE_MEMORY_MANAGED);
+      rig_alloc(r, RIG_BASE + 5376, 6912, TRACE_MEMORY_MANAGED);
+      for (uint32_t i = 0; i < 30; i++) rig_launch(r, (rig_kernel){.blocks = 20, .warps = 4, .warp = every_line});
+      rig_finish(r);
+    }
+    assert_true(runs[1].result.sampling.estimated > 10);
+    assert_int_equal(runs[0].result.counters.faults, runs[1].result.counters.faults);
+    for (uint32_t i = 0; i < 4; i++) {
+      const sim_counters *a = &runs[0].result.allocations[i].counters, *b = &runs[1].result.allocations[i].counters;
+      assert_true(a->lines > 0);
+      assert_int_equal(a->accesses, b->accesses);
+      assert_int_equal(a->load_accesses, b->load_accesses);
+      assert_int_equal(a->store_accesses, b->store_accesses);
+      assert_int_equal(a->lines, b->lines);
+      assert_int_equal(a->sectors, b->sectors);
+    }
+    rig_close(&runs[0]);
+    rig_close(&runs[1]);
+  }
+}
+
 static void as_many_as_are_asked_for(void **state) {
   work w = {.seed = 1, .pages = 256, .loads = 8, .stores = 4};
   rig r;
@@ -560,6 +602,7 @@ static void refuses(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_some_are_timed),
+      cmocka_unit_test(allocations_meet_in_a_page),
       cmocka_unit_test(as_many_as_are_asked_for),
       cmocka_unit_test(other_counts_are_another_group),
       cmocka_unit_test(unsteady_times_are_not_estimated),
