@@ -28,7 +28,7 @@ expect_err "FARFAULT_DRIVER_VERSION is not a version of CUDA from 11.0 on, as 12
 run "$farfault" run --driver-version 12.4 --memory none "$program" copy
 expect_out "driver 12040"
 run "$farfault" run --memory none "$program" copy
-expect_out "driver 13000"
+expect_out "driver 13050"
 
 # Without peer access: both devices are named, and the allocation.
 run "$farfault" run --devices 2 --memory none "$program" forbidden

@@ -139,7 +139,7 @@ static const struct argp_option executed_options[] = {
      2},
     {"driver-version", KEY_DRIVER_VERSION, "VERSION", 0,
      "the version of CUDA that the driver says it is, such as 12.4, for programs that refuse others; what is executed stays the same (default: "
-     "13.0, the last whose PTX is read in full)",
+     "13.5, the newest whose libraries were run)",
      2},
     {0}};
 

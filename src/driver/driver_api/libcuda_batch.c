@@ -53,6 +53,11 @@ LIBCUDA_PAIR(cuMemcpyBatchAsync, _ptsz, (COPIES, size_t *failed, CUstream stream
 LIBCUDA_PAIR(cuMemcpyBatchAsync_v2, _ptsz, (COPIES, CUstream stream),
              copy_all((copy_list){to, from, sizes, count}, attributes, indices, attribute_count, NULL, stream, own))
 
+static const size_t first_copy; /* the attributes are those of copy 0 */
+LIBCUDA_PAIR(cuMemcpyWithAttributesAsync, _ptsz,
+             (CUdeviceptr to, CUdeviceptr from, size_t bytes, cudaMemcpyAttributes *attributes, CUstream stream),
+             copy_all((copy_list){&to, &from, &bytes, 1}, attributes, &first_copy, 1, NULL, stream, own))
+
 static CUresult copy_boxes(size_t count, const cudaMemcpy3DBatchOp *list, size_t *failed, unsigned long long flags,
                            CUstream stream, bool own) {
   LIBCUDA_TRY(libcuda_enter());
@@ -64,6 +69,9 @@ LIBCUDA_PAIR(cuMemcpy3DBatchAsync, _ptsz, (BOXES, size_t *failed, unsigned long 
              copy_boxes(count, list, failed, flags, stream, own))
 LIBCUDA_PAIR(cuMemcpy3DBatchAsync_v2, _ptsz, (BOXES, unsigned long long flags, CUstream stream),
              copy_boxes(count, list, NULL, flags, stream, own))
+LIBCUDA_PAIR(cuMemcpy3DWithAttributesAsync, _ptsz,
+             (const cudaMemcpy3DBatchOp *box, unsigned long long flags, CUstream stream),
+             copy_boxes(1, box, NULL, flags, stream, own))
 
 /* ---- hints ---- */
 

@@ -186,11 +186,20 @@ LIBCUDA_CALL(cuGraphDebugDotPrint, (CUgraph graph, const char *path, unsigned fl
 EDGE_CALLS(, WITHOUT_DATA, NULL)
 EDGE_CALLS(_v2, WITH_DATA, edges)
 
+/* The forms of 13.4 take nodes of more kinds (batches of copies), which are refused like any other kind. */
+LIBCUDA_CALL(cuGraphAddNode_v3, (CUgraphNode * node, CUgraph graph, const CUgraphNode *before, const engine_edge *edges,
+                                 size_t count, CUgraphNodeParams *params)) {
+  return cuGraphAddNode_v2(node, graph, before, edges, count, params);
+}
+
 LIBCUDA_CALL(cuGraphNodeSetParams, (CUgraphNode node, CUgraphNodeParams *params)) {
   engine_node_params made;
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(libcuda_node_params(params, &made));
   return set(node, &made);
+}
+LIBCUDA_CALL(cuGraphNodeSetParams_v2, (CUgraphNode node, CUgraphNodeParams *params)) {
+  return cuGraphNodeSetParams(node, params);
 }
 
 /* ---- kernels: _v2 since 12.0 ---- */

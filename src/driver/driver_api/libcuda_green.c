@@ -120,6 +120,14 @@ LIBCUDA_CALL(cuCtxGetDevResource, (CUcontext context, CUdevResource *resource, i
                : cuDeviceGetDevResource(libcuda_device_of(context), resource, type);
 }
 
+static CUresult stream_resource(CUstream stream, bool own, CUdevResource *resource, int type) {
+  engine_stream_info info;
+  LIBCUDA_TRY(libcuda_result(engine_stream_describe(engine_stream_handle(stream, own), &info)));
+  return info.green ? green_resource(info.green, resource, type) : cuDeviceGetDevResource(info.device, resource, type);
+}
+LIBCUDA_PAIR(cuStreamGetDevResource, _ptsz, (CUstream stream, CUdevResource *resource, int type),
+             stream_resource(stream, own, resource, type))
+
 /* ---- splitting ---- */
 
 /* The lowest `count` SMs of *from, taken out of it. */

@@ -85,6 +85,15 @@ static CUresult function_param(CUfunction function, size_t index, size_t *offset
   return CUDA_SUCCESS;
 }
 
+static CUresult function_param_count(CUfunction function, size_t *count) {
+  engine_function_info info;
+  if (!count) return CUDA_ERROR_INVALID_VALUE;
+  if (!engine_function_valid(function)) return CUDA_ERROR_INVALID_HANDLE;
+  LIBCUDA_TRY(libcuda_result(engine_function_describe(function, &info)));
+  *count = info.kernel.param_count;
+  return CUDA_SUCCESS;
+}
+
 static CUresult function_cache(CUfunction function, unsigned preference) {
   if (!engine_function_valid(function)) return CUDA_ERROR_INVALID_HANDLE;
   if (preference > cudaFuncCachePreferEqual) return CUDA_ERROR_INVALID_VALUE;
@@ -135,6 +144,15 @@ LIBCUDA_CALL(cuFuncGetParamInfo, (CUfunction function, size_t index, size_t *off
 LIBCUDA_CALL(cuKernelGetParamInfo, (CUkernel kernel, size_t index, size_t *offset, size_t *size)) {
   LIBCUDA_TRY(libcuda_ready());
   return function_param(kernel, index, offset, size);
+}
+
+LIBCUDA_CALL(cuFuncGetParamCount, (CUfunction function, size_t *count)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return function_param_count(function, count);
+}
+LIBCUDA_CALL(cuKernelGetParamCount, (CUkernel kernel, size_t *count)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return function_param_count(kernel, count);
 }
 
 LIBCUDA_CALL(cuFuncLoad, (CUfunction function)) {

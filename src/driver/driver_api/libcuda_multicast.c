@@ -57,6 +57,23 @@ LIBCUDA_CALL(cuMulticastBindAddr,
   return libcuda_result(engine_multicast_bind_address(handle, offset, address, bytes));
 }
 
+/* The forms of 13.1 also name the device, which is that of the memory in the first forms and must be here. */
+LIBCUDA_CALL(cuMulticastBindMem_v2, (unsigned long long handle, CUdevice device, size_t offset,
+                                     unsigned long long memory, size_t from, size_t bytes, unsigned long long flags)) {
+  int owner;
+  LIBCUDA_TRY(libcuda_device(device));
+  if (!engine_memory_owner(memory, &owner) && owner != device) return CUDA_ERROR_INVALID_DEVICE;
+  return cuMulticastBindMem(handle, offset, memory, from, bytes, flags);
+}
+
+LIBCUDA_CALL(cuMulticastBindAddr_v2, (unsigned long long handle, CUdevice device, size_t offset, CUdeviceptr address,
+                                      size_t bytes, unsigned long long flags)) {
+  engine_pointer found = engine_pointer_find(address);
+  LIBCUDA_TRY(libcuda_device(device));
+  if (found.memory == ENGINE_DEVICE && found.device != device) return CUDA_ERROR_INVALID_DEVICE;
+  return cuMulticastBindAddr(handle, offset, address, bytes, flags);
+}
+
 LIBCUDA_CALL(cuMulticastUnbind, (unsigned long long handle, CUdevice device, size_t offset, size_t bytes)) {
   LIBCUDA_TRY(libcuda_ready());
   return libcuda_result(engine_multicast_unbind(handle, device, offset, bytes));

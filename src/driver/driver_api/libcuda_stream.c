@@ -125,6 +125,11 @@ static CUresult launch_host(CUstream stream, bool own, cudaHostFn_t function, vo
 LIBCUDA_PAIR(cuLaunchHostFunc, _ptsz, (CUstream stream, cudaHostFn_t function, void *data),
              launch_host(stream, own, function, data))
 
+/* How the driver's thread waits for its turn; here the function runs in the thread that works on the stream. */
+enum { HOST_TASK_BLOCKING, HOST_TASK_SPIN_WAIT };
+LIBCUDA_PAIR(cuLaunchHostFunc_v2, _ptsz, (CUstream stream, cudaHostFn_t function, void *data, unsigned sync_mode),
+             sync_mode > HOST_TASK_SPIN_WAIT ? CUDA_ERROR_INVALID_VALUE : launch_host(stream, own, function, data))
+
 typedef void (*stream_callback)(CUstream stream, CUresult status, void *data);
 typedef struct callback_call {
   stream_callback function;

@@ -208,6 +208,8 @@ ENGINE_API cudaError_t engine_memory_import(int descriptor, uint64_t *handle);
  * cudaErrorInvalidValue, here and below. */
 ENGINE_API cudaError_t engine_memory_release(uint64_t handle);
 ENGINE_API cudaError_t engine_memory_note(uint64_t handle, void *note, uint32_t note_bytes);
+/* Whose it is; *device stays as it was where it fails. */
+ENGINE_API cudaError_t engine_memory_owner(uint64_t handle, int *device);
 /* One reference more to what is mapped at the address. */
 ENGINE_API cudaError_t engine_memory_retain(uint64_t address, uint64_t *handle);
 /* The memory's first `bytes`, in one reservation, where nothing is mapped. Kernels and copies may not use it until
@@ -372,7 +374,7 @@ ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
 /* ---- device ---- */
 
 #define ENGINE_DEVICES_MAX 16u
-/* What cuDriverGetVersion says: FARFAULT_DRIVER_VERSION, or the last CUDA whose PTX is read in full. Needs no
+/* What cuDriverGetVersion says: FARFAULT_DRIVER_VERSION, or the newest CUDA whose libraries were run. Needs no
  * engine. */
 ENGINE_API uint32_t engine_driver_version(void);
 ENGINE_API uint32_t engine_devices(void); /* how many there are, numbered from 0; after engine_start */

@@ -31,12 +31,14 @@ static bool changed;                       /* since then */
 
 /* ---- which ---- */
 
-enum { PTX_READ_IN_FULL = 13000 }; /* PTX 9.0 */
+/* A library of a newer CUDA takes a driver of its own version for one that compiles its PTX, and hands an older one
+ * machine code. */
+enum { NEWEST_LIBRARIES = 13050 };
 
 uint32_t engine_driver_version(void) {
   const char *wanted = getenv("FARFAULT_DRIVER_VERSION");
   uint32_t version = wanted ? session_driver_version(wanted) : 0;
-  return version ? version : PTX_READ_IN_FULL;
+  return version ? version : NEWEST_LIBRARIES;
 }
 
 uint32_t engine_devices(void) { return ff_engine.session ? session_devices(ff_engine.session) : 1; }

@@ -321,6 +321,16 @@ cudaError_t engine_memory_note(uint64_t handle, void *note, uint32_t note_bytes)
   return error;
 }
 
+cudaError_t engine_memory_owner(uint64_t handle, int *device) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  const physical *p = engine_created_of(handle);
+  if (p && !p->team) *device = p->device;
+  else error = cudaErrorInvalidValue;
+  engine_leave();
+  return error;
+}
+
 /* ---- mappings ---- */
 
 static const exec_allocation *mapping_at(uint64_t address) {

@@ -42,7 +42,7 @@ CUresult cuStreamGetCtx_v2(CUstream, CUcontext *, CUgreenCtx *), cuStreamWaitEve
 CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventRecord(CUevent, CUstream),
     cuEventElapsedTime(float *, CUevent, CUevent);
 CUresult cuDeviceGetDevResource(CUdevice, resource *, int), cuCtxGetDevResource(CUcontext, resource *, int),
-    cuGreenCtxGetDevResource(CUgreenCtx, resource *, int);
+    cuGreenCtxGetDevResource(CUgreenCtx, resource *, int), cuStreamGetDevResource(CUstream, resource *, int);
 CUresult cuDevSmResourceSplitByCount(resource *, unsigned *, const resource *, resource *, unsigned, unsigned);
 CUresult cuDevResourceGenerateDesc(descriptor *, resource *, unsigned),
     cuGreenCtxCreate(CUgreenCtx *, descriptor, CUdevice, unsigned);
@@ -144,6 +144,10 @@ static void documented_errors(void **state) {
   invalid(cuDeviceGetDevResource(0, NULL, SM));
   check(cuCtxGetDevResource(NULL, &r, SM), CUDA_ERROR_INVALID_CONTEXT);
   check(cuGreenCtxGetDevResource(NULL, &r, SM), CUDA_ERROR_INVALID_CONTEXT);
+  check(cuStreamGetDevResource(NULL, &r, 0), CUDA_ERROR_INVALID_RESOURCE_TYPE);
+  invalid(cuStreamGetDevResource(NULL, NULL, SM));
+  succeed(cuStreamGetDevResource(NULL, &r, SM));
+  assert_int_equal(r.sm.count, device.sm.count);
   invalid(cuDevSmResourceSplitByCount(groups, NULL, &device, NULL, 0, 2));
   invalid(cuDevSmResourceSplitByCount(groups, &n, NULL, NULL, 0, 2));
   invalid(cuDevSmResourceSplitByCount(groups, &n, &device, NULL, 4, 2));

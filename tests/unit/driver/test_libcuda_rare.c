@@ -53,6 +53,10 @@ CUresult cuDeviceGetP2PAttribute(int *, int, CUdevice, CUdevice),
 CUresult cuStreamGetAttribute(CUstream, int, cudaLaunchAttributeValue *),
     cuStreamSetAttribute(CUstream, int, const cudaLaunchAttributeValue *), cuStreamCopyAttributes(CUstream, CUstream),
     cuStreamGetPriority(CUstream, int *), cuLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
+CUresult cuLaunchHostFunc_v2(CUstream, cudaHostFn_t, void *, unsigned), cuFuncGetParamCount(CUfunction, size_t *),
+    cuKernelGetParamCount(CUkernel, size_t *),
+    cuMemcpyWithAttributesAsync(CUdeviceptr, CUdeviceptr, size_t, void *, CUstream),
+    cuMemcpy3DWithAttributesAsync(const cudaMemcpy3DBatchOp *, unsigned long long, CUstream);
 CUresult cuGetExportTable(const void **, const CUuuid *), cuImportExternalMemory(void);
 
 static const char text[] =
@@ -385,13 +389,62 @@ static void test_questions(void **state) {
   check(cuImportExternalMemory(), CUDA_ERROR_NOT_SUPPORTED);
 }
 
+static void count_call(void *calls) { ++*(int *)calls; }
+
+static void test_newer_forms(void **state) {
+  CUmodule module;
+  CUfunction scale;
+  CUdeviceptr a, b;
+  CUstream stream;
+  size_t count = 0;
+  uint32_t back[4], words[4] = {5, 6, 7, 8};
+  int calls = 0, in_order[16] = {1}, in_none[16] = {0};
+  succeed(cuModuleLoadData(&module, text));
+  succeed(cuModuleGetFunction(&scale, module, "scale"));
+  succeed(cuFuncGetParamCount(scale, &count));
+  assert_int_equal(count, 3);
+  count = 0;
+  succeed(cuKernelGetParamCount(scale, &count));
+  assert_int_equal(count, 3);
+  check(cuFuncGetParamCount(scale, NULL), CUDA_ERROR_INVALID_VALUE);
+  check(cuFuncGetParamCount(NULL, &count), CUDA_ERROR_INVALID_HANDLE);
+  succeed(cuModuleUnload(module));
+
+  succeed(cuStreamCreate(&stream, 0));
+  for (unsigned mode = 0; mode < 2; mode++) succeed(cuLaunchHostFunc_v2(stream, count_call, &calls, mode));
+  succeed(cuStreamSynchronize(stream));
+  assert_int_equal(calls, 2);
+  check(cuLaunchHostFunc_v2(stream, count_call, &calls, 2), CUDA_ERROR_INVALID_VALUE);
+  check(cuLaunchHostFunc_v2(stream, NULL, &calls, 0), CUDA_ERROR_INVALID_VALUE);
+
+  succeed(cuMemAlloc_v2(&a, 16));
+  succeed(cuMemAlloc_v2(&b, 16));
+  succeed(cuMemcpyHtoD_v2(a, words, 16));
+  succeed(cuMemcpyWithAttributesAsync(b + 4, a, 8, in_order, stream));
+  cudaMemcpy3DBatchOp box = {.src = {.type = 1, .op.ptr = {.ptr = (void *)(uintptr_t)(a + 12)}},
+                             .dst = {.type = 1, .op.ptr = {.ptr = (void *)(uintptr_t)(b + 12)}},
+                             .extent = {4, 1, 1},
+                             .srcAccessOrder = 1};
+  succeed(cuMemcpy3DWithAttributesAsync(&box, 0, stream));
+  succeed(cuStreamSynchronize(stream));
+  succeed(cuMemcpyDtoH_v2(back, b, 16));
+  assert_memory_equal(back, ((uint32_t[]){0, 5, 6, 8}), 16);
+  check(cuMemcpyWithAttributesAsync(b, a, 8, in_none, stream), CUDA_ERROR_INVALID_VALUE);
+  check(cuMemcpyWithAttributesAsync(b, a, 8, NULL, stream), CUDA_ERROR_INVALID_VALUE);
+  check(cuMemcpyWithAttributesAsync(b, a, 17, in_order, stream), CUDA_ERROR_INVALID_VALUE);
+  check(cuMemcpy3DWithAttributesAsync(&box, 1, stream), CUDA_ERROR_INVALID_VALUE);
+  succeed(cuMemFree_v2(a));
+  succeed(cuMemFree_v2(b));
+  succeed(cuStreamDestroy_v2(stream));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_prepared_launch), cmocka_unit_test(test_module_lists),
       cmocka_unit_test(test_batches),         cmocka_unit_test(test_stream_attributes),
       cmocka_unit_test(test_values),          cmocka_unit_test(test_hints),
       cmocka_unit_test(test_hints_random),    cmocka_unit_test(test_questions),
-      cmocka_unit_test(test_export_tables),
+      cmocka_unit_test(test_export_tables),   cmocka_unit_test(test_newer_forms),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }

@@ -51,6 +51,8 @@ CUresult cuMemExportToShareableHandle(void *, handle, int, unsigned long long),
 CUresult cuMulticastCreate(handle *, const object *), cuMulticastAddDevice(handle, CUdevice),
     cuMulticastBindMem(handle, size_t, handle, size_t, size_t, unsigned long long),
     cuMulticastBindAddr(handle, size_t, CUdeviceptr, size_t, unsigned long long),
+    cuMulticastBindMem_v2(handle, CUdevice, size_t, handle, size_t, size_t, unsigned long long),
+    cuMulticastBindAddr_v2(handle, CUdevice, size_t, CUdeviceptr, size_t, unsigned long long),
     cuMulticastUnbind(handle, CUdevice, size_t, size_t), cuMulticastGetGranularity(size_t *, const object *, int);
 
 enum { DEVICES = 4, TEAM = 3, WORDS = 64, MULTICAST_SUPPORTED = 132 };
@@ -209,8 +211,10 @@ static void test_offsets(void **state) {
   for (int d = 0; d < TEAM; d++) {
     memory[d] = memory_on(d, 2 * PIECE);
     own[d] = map(memory[d], 2 * PIECE, d, 1);
-    succeed(cuMulticastBindMem(object, 2 * PIECE, memory[d], PIECE, PIECE, 0));
-    succeed(cuMulticastBindAddr(again, 0, own[d] + PIECE, PIECE, 0));
+    check(cuMulticastBindMem_v2(object, !d, 2 * PIECE, memory[d], PIECE, PIECE, 0), CUDA_ERROR_INVALID_DEVICE);
+    succeed(cuMulticastBindMem_v2(object, d, 2 * PIECE, memory[d], PIECE, PIECE, 0));
+    check(cuMulticastBindAddr_v2(again, !d, 0, own[d] + PIECE, PIECE, 0), CUDA_ERROR_INVALID_DEVICE);
+    succeed(cuMulticastBindAddr_v2(again, d, 0, own[d] + PIECE, PIECE, 0));
   }
   at = map(object, 3 * PIECE, 0, TEAM);
   second = map(again, PIECE, 0, TEAM);

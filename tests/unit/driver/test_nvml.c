@@ -219,7 +219,7 @@ static void test_version(void **state) {
   static const struct {
     const char *text;
     int version;
-  } rows[] = {{NULL, 13000}, {"12.4", 12040}, {"13.5", 13050}, {"11.0", 11000}, {"12", 13000}, {"12.4x", 13000}};
+  } rows[] = {{NULL, 13050}, {"12.4", 12040}, {"13.5", 13050}, {"11.0", 11000}, {"12", 13050}, {"12.4x", 13050}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     int driver = 0, nvml = 0, status;
     void *function;

@@ -113,6 +113,39 @@ static void test_unimplemented(void **state) {
   dlclose(driver);
 }
 
+/* What came after CUDA 13.0, with the version that it came with. */
+static void test_newer_names(void **state) {
+  static const struct {
+    const char *name;
+    int since;
+  } rows[] = {{"cuLaunchHostFunc", 13010},
+              {"cuMulticastBindMem", 13010},
+              {"cuStreamGetDevResource", 13010},
+              {"cuFuncGetParamCount", 13020},
+              {"cuMemcpyWithAttributesAsync", 13020},
+              {"cuGraphAddNode", 13040},
+              {"cuTensorMapSetAllocationClass", 13050}};
+  void *library = open_library("libcuda.so.1"), *old, *new;
+  int (*get)(const char *, void **, int, uint64_t, int *) =
+      (int (*)(const char *, void **, int, uint64_t, int *))dlsym(library, "cuGetProcAddress_v2");
+  int status;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assert_int_equal(get(rows[i].name, &old, rows[i].since - 10, 0, &status), 0);
+    assert_int_equal(get(rows[i].name, &new, rows[i].since, 0, &status), 0);
+    assert_non_null(new);
+    assert_ptr_not_equal(old, new); /* the form before, or none */
+  }
+  /* Dr.Jit uses no GPU without these. */
+  static const char *const graphics[] = {"cuGraphicsGLRegisterBuffer", "cuGraphicsGLRegisterImage", "cuGLGetDevices",
+                                         "cuGraphicsEGLRegisterImage", "cuVDPAUGetDevice"};
+  for (size_t i = 0; i < sizeof graphics / sizeof *graphics; i++) {
+    assert_int_equal(get(graphics[i], &new, 12000, 0, &status), 0);
+    assert_non_null(new);
+    assert_int_equal(((int (*)(void)) new)(), 801);
+  }
+  dlclose(library);
+}
+
 /* One state behind all of them: what one libcudart allocates, libcuda knows. */
 static void test_shared_state(void **state) {
   void *runtime = open_library("libcudart.so.12"), *driver = open_library("libcuda.so.1");
@@ -138,7 +171,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_files),          cmocka_unit_test(test_runtime_symbols),
       cmocka_unit_test(test_driver_symbols), cmocka_unit_test(test_unimplemented),
-      cmocka_unit_test(test_shared_state),
+      cmocka_unit_test(test_newer_names),    cmocka_unit_test(test_shared_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
