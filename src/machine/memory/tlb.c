@@ -239,6 +239,14 @@ void tlb_clean(gmmu *g, uint64_t address, const pager_unit *unit) {
   else shoot_down(g, tlb_key(g, address & ~((UINT64_C(1) << g->leaf_shift[leaf]) - 1), leaf, &alone));
 }
 
+/* The smallest page there: each allocation that has some of it has an entry of its own. */
+static void shoot_down_units(gmmu *g, uint64_t address) {
+  const pager_chunk *chunk = pager_chunk_at(g->pager, address);
+  const pager_unit *unit = &chunk->units[address % FF_BLOCK_BYTES >> g->pager->unit_shift];
+  for (; unit; unit = pager_unit_next(g->pager, chunk, unit))
+    shoot_down(g, tlb_key(g, address, PAGER_LEAF_MIN, unit));
+}
+
 /* When a block becomes one page all its groups were: no smaller entries are left to remove. */
 void tlb_remap(gmmu *g, uint64_t address, uint64_t bytes, bool whole) {
   static const pager_unit alone = {.alias_tag = 0};
@@ -250,7 +258,8 @@ void tlb_remap(gmmu *g, uint64_t address, uint64_t bytes, bool whole) {
   uint32_t least = g->leaf_shift[PAGER_LEAF_MIN];
   pager_leaf smaller = block && least < GROUP_SHIFT ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
   for (uint64_t a = address; a < address + bytes; a += UINT64_C(1) << g->leaf_shift[smaller])
-    shoot_down(g, tlb_key(g, a, smaller, &alone));
+    if (smaller == PAGER_LEAF_MIN && g->alias_mask) shoot_down_units(g, a);
+    else shoot_down(g, tlb_key(g, a, smaller, &alone));
 }
 
 /* ---- checks ---- */

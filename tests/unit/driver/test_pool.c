@@ -299,6 +299,8 @@ static void blocks_are_divided(void **state) {
   succeed(cudaFreeAsync(d, s));
   assert_ptr_equal(allocate(PART, s), d);
   succeed(cudaFreeAsync(d, s));
+  assert_ptr_equal(a = allocate(PART / 2, s), d); /* else the smallest that will do */
+  succeed(cudaFreeAsync(a, s));
   succeed(cudaStreamSynchronize(s));
   succeed(cudaMemPoolTrimTo(pool, 0));
   assert_int_equal(number(pool, RESERVED), 0);

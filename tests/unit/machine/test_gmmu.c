@@ -181,6 +181,26 @@ static void test_a_group_becomes_one_page(void **state) {
   }
 }
 
+static void by_halves(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  for (uint32_t half = 0; half < 32; half++) {
+    rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, RIG_BASE + half * 2048, 1);
+    trace_put_wait(w, 0);
+  }
+}
+
+/* So do those of both allocations that meet within a page. */
+static void test_a_group_of_two_allocations_becomes_one_page(void **state) {
+  rig r;
+  open_paged(&r, "replay", NULL);
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 6144, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, RIG_BASE + 6144, 65536 - 6144, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = by_halves});
+  sim_counters c = finish(&r);
+  assert_int_equal(c.faults, 17);
+  assert_int_equal(c.tlb_shootdowns, 16); /* of pages 0 to 14, one of which has two entries */
+}
+
 /* A page of 2 MiB loses 4 KiB to an eviction: its entry goes from the TLBs, its groups but one stay whole. */
 static void test_eviction_splits(void **state) {
   static const uint32_t pages[] = {5, 700, 1024, 5, 0, 20, 700};
@@ -419,6 +439,7 @@ int main(void) {
       cmocka_unit_test(test_two_allocations_in_a_page),
       cmocka_unit_test(test_pages_over_the_link_grow),
       cmocka_unit_test(test_a_group_becomes_one_page),
+      cmocka_unit_test(test_a_group_of_two_allocations_becomes_one_page),
       cmocka_unit_test(test_eviction_splits),
       cmocka_unit_test(test_one_entry_for_a_partly_resident_page),
       cmocka_unit_test(test_random_accesses),
