@@ -8,6 +8,9 @@
  * The instruction that brings pending and bytes both to zero ends the phase: it flips `phase` and sets pending to
  * expected. The state that an arrival returns is the object before it.
  *
+ * .inval leaves the object as it is. Nothing may be asked of it any more, but libcu++'s barriers and pipelines end when
+ * their first thread has waited, and threads that come a little later still find that the phase is over, as on GPUs.
+ *
  * Bulk copies (memory/bulk.c) tell the object of their bytes by core_mbarrier_complete. Copies by cp.async are over
  * when they are issued, so cp.async.mbarrier.arrive is an arrival with .noinc and changes nothing without (it would
  * count itself up and down again); in the access stream both arrive when the copies do. Waits do not block: after a
@@ -56,7 +59,7 @@ static uint64_t drop(uint64_t object, uint64_t count) {
 /* X(name, element of the result, result, new object): b and c are this lane's operands, old the object before. */
 #define OPERATIONS(X)                                                                             \
   X(init, uint64_t, old, (uint64_t)(b[lane] & COUNT_MASK) << COUNT_BITS | (b[lane] & COUNT_MASK)) \
-  X(inval, uint64_t, old, 0)                                                                      \
+  X(inval, uint64_t, old, old)                                                                    \
   X(arrive, uint64_t, old, close_phase(arrive(old, b[lane], c[lane])))                            \
   X(arrive_drop, uint64_t, old, close_phase(arrive(drop(old, b[lane]), b[lane], c[lane])))        \
   X(expect_tx, uint64_t, old, add_bytes(old, b[lane]))                                            \

@@ -469,6 +469,40 @@ done:
         )
 
 
+def late_waits():
+    """A thread gives the mbarrier up as soon as its own wait is over, as a destructor does: the phase stays over."""
+    values = words("mbarrier.inval", 128)
+    for wait in ("test_wait", "try_wait"):
+        text = f""".visible .entry test(.param .u64 a, .param .u64 d)
+{{
+  .shared .align 8 .b64 flag; .shared .u32 area[128];
+{INDEX}{load("a", "%x")}  setp.ne.u32 %p, %i, 0;
+  @%p bra ready;
+  mbarrier.init.shared.b64 [flag], 128;
+ready:
+  bar.sync 0;
+  mov.u64 %to, area; mad.wide.u32 %to, %i, 4, %to; st.shared.u32 [%to], %x;
+  mbarrier.arrive.shared.b64 _, [flag];
+wait:
+  mbarrier.{wait}.parity.shared.b64 %q, [flag], 0;
+  @!%q bra wait;
+  @%p bra kept;
+  mbarrier.inval.shared.b64 [flag];
+kept:
+  xor.b32 %y, %i, 127; mov.u64 %to, area; mad.wide.u32 %to, %y, 4, %to; ld.shared.u32 %x, [%to];
+{store("d", "%x")}  ret;
+}}"""
+        yield kernel_case(
+            "mbarrier",
+            f"mbarrier.inval.{wait}",
+            "128 threads wait, and one ends the object's life",
+            [Array("in", "a", "u32", values), Array("out", "d", "u32", values[::-1])],
+            text,
+            "grid 1 block 128",
+            target=(80, 90),
+        )
+
+
 def counted_barriers():
     """mbarriers that also count bytes, or copies of this thread that are on their way."""
     values = words("mbarrier.expect_tx", 64)
@@ -575,6 +609,7 @@ def cases():
         special_registers,
         asynchronous_copies,
         memory_barriers,
+        late_waits,
         counted_barriers,
         barrier_phases,
     ):

@@ -35,7 +35,7 @@ static void show(uint64_t bytes, bool system) {
                            .bytes = bytes,
                            .memory = TRACE_MEMORY_MANAGED,
                            .id = ++r.allocations,
-                           .initialised = true,
+                           .initialised = system, /* else by a call */
                            .system = system}};
   rig_op(&r, op);
 }
