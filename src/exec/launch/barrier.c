@@ -71,6 +71,21 @@ static bool release_alone(core_warp *w, uint32_t id, const core_barrier *done) {
   return true;
 }
 
+/* The same for a barrier that gives no result, of which most are. */
+static bool release_simply(core_warp *w, uint32_t id) {
+  exec_split *split = &w->others[0];
+  if (w->active || w->other_count != 1 || split->state != SPLIT_BARRIER || split->barrier != id ||
+      sync_of(split->pc)->mode >= EXEC_BARRIER_POPC)
+    return false;
+  split->state = SPLIT_READY;
+  split->barrier = 0;
+  split->last = w->clock;
+  split->pc++;
+  w->next_key = core_key(split->frame, split->pc);
+  w->ready_count = 1;
+  return true;
+}
+
 static void release(core_block *block, uint32_t id) {
   core_barrier *barrier = &block->barriers[id], done = *barrier;
   exec_checker *checker = block->launch->checker;
@@ -83,7 +98,7 @@ static void release(core_block *block, uint32_t id) {
   block->idle_turns = block->busy_turns = 0;
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
-    if (release_alone(w, id, &done)) {
+    if (release_simply(w, id) || release_alone(w, id, &done)) {
       block->ready |= UINT64_C(1) << n;
       continue;
     }
@@ -153,9 +168,40 @@ static bool passes(const core_warp *w, const core_barrier *barrier, uint32_t mod
          complete(w->block, barrier);
 }
 
+/* Nothing of the barrier is to be found out: a constant number, all threads, no result; the warp arrives as a whole,
+ * and no one is told. */
+static bool is_simple(const core_warp *w, const exec_instr *i) {
+  const exec_sync *sync = i->side;
+  return sync->mode == EXEC_BARRIER_SYNC && i->src[1] == EXEC_NO_OFFSET && (i->src[0] & 1) && !sync->cluster &&
+         !sync->group && !sync->tensor && !w->other_count && w->active == EXEC_ALL_LANES && !w->trace &&
+         !w->launch->checker;
+}
+
+/* What core_barrier_arrive does then. */
+static bool arrive_simply(core_warp *w, const exec_instr *i, core_barrier *barrier, uint32_t id) {
+  core_block *block = w->block;
+  core_count(w, i->index + 1);
+  barrier->arrived += EXEC_LANES;
+  block->barriers_waiting |= 1u << id;
+  w->pc = i;
+  if (barrier->arrived >= block->live_threads) {
+    release(block, id);
+    w->segment = (i + 1)->index;
+    w->rotated = 0;
+    return true;
+  }
+  core_park(w, i, SPLIT_BARRIER, id, 0);
+  return false;
+}
+
 bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   const exec_sync *sync = i->side;
   core_block *block = w->block;
+  if (is_simple(w, i)) {
+    uint32_t number = *exec_u32(&w->x, i->src[0]);
+    if (number < EXEC_CLUSTER_BARRIER && !block->barriers[number].expected)
+      return arrive_simply(w, i, &block->barriers[number], number);
+  }
   if (sync->cluster) return core_cluster_barrier(w, i);
   if (sync->tensor) return core_tensor_alloc(w, i);
   uint32_t id = operand_value(w, i->src[0]);

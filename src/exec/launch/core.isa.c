@@ -162,7 +162,9 @@ static bool pass_barrier(core_warp *w, const step *at) {
     w->pc = i + 1;
     return true;
   }
-  if (core_pick(w)) return true;
+  bool alone = w->other_count == 1 && w->others[0].state != SPLIT_READY; /* nothing of the warp can run */
+  if (!alone && core_pick(w)) return true;
+  w->rotated = 0;
   w->known = i;
   return false;
 }

@@ -31,7 +31,7 @@ void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_fram
 
 void core_drop_split(core_warp *w, uint32_t index) { w->others[index] = w->others[--w->other_count]; }
 
-static void run_split(core_warp *w, uint32_t index) {
+static inline void run_split(core_warp *w, uint32_t index) {
   exec_split *split = &w->others[index];
   w->active = split->mask;
   w->active_count = core_lane_count(split->mask);
