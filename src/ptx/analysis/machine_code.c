@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ptx/analysis/dataflow.h"
+#include "ptx/analysis/shared_loads.h"
 
 enum { /* latencies in cycles, where that of an addition is four */
        ADD = 4,
@@ -311,7 +312,8 @@ typedef struct folding {
   ptx_cost *costs;
   uint32_t *uses;    /* per register: how many operands read it */
   uint32_t *defined; /* per register: 1 + the instruction of this block that writes it; 0: none */
-  bool *folded;      /* per instruction: it is part of another machine instruction */
+  bool *folded;      /* per instruction: it is part of another machine instruction, or has another in it */
+  bool *shifts;      /* per instruction: what it has in it is a shift */
   touched t;
 } folding;
 
@@ -348,6 +350,7 @@ static void fold_instruction(folding *f, uint32_t n) {
     if (!pair && !shift) continue;
     f->costs[other] = cost_of(NOTHING);
     f->folded[other] = f->folded[n] = true;
+    f->shifts[n] = shift;
     return;
   }
 }
@@ -368,6 +371,35 @@ static void count_uses(folding *f) {
   for (uint32_t n = 0; n < f->func->instr_count; n++) {
     ptx_touched(&f->func->instrs[n], &f->t);
     for (uint32_t k = 0; k < f->t.reads; k++) f->uses[f->t.regs[k]]++;
+  }
+}
+
+/* Whether the instruction may as well be a multiplication: a sum of two (IMAD.IADD), a shift left by a known amount
+ * (IMAD.SHL) or that and a sum (IMAD). Of 64 bits none is. */
+static bool may_multiply(const folding *f, uint32_t n) {
+  const ptx_instr *instr = &f->func->instrs[n];
+  const uint8_t *count = f->costs[n].count;
+  if (count[PTX_PIPE_SLOTS] != 1 || count[PTX_PIPE_ALU] != 1 || ptx_type_bits(type_of(instr)) != 32) return false;
+  if (instr->opcode == PTX_OP_SHL) return instr->operand_count == 3 && instr->operands[2].kind == PTX_OPERAND_INT;
+  if (!is_sum(instr->opcode) || is_float(type_of(instr))) return false;
+  if (ptx_has(instr, PTX_MOD_CC) || ptx_has(instr, PTX_MOD_SAT)) return false;
+  return !f->folded[n] || f->shifts[n];
+}
+
+/* A compiler gives the FMA pipe what the ALU has too much of: in a block that is full of integers ptxas makes shifts,
+ * and every second sum, multiplications, until both pipes have as much to do but for one. */
+static void balance_block(folding *f, const ptx_block *block) {
+  uint32_t alu = 0, fma = 0, sums = 0;
+  for (uint32_t n = block->first; n < block->end; n++) {
+    alu += f->costs[n].count[PTX_PIPE_ALU];
+    fma += f->costs[n].count[PTX_PIPE_FMA];
+  }
+  for (uint32_t n = block->first; n < block->end && fma + 2 < alu; n++) {
+    if (!may_multiply(f, n)) continue;
+    if (f->func->instrs[n].opcode != PTX_OP_SHL && sums++ % 2) continue;
+    f->costs[n].count[PTX_PIPE_ALU] = 0;
+    f->costs[n].count[PTX_PIPE_FMA] = 1;
+    alu--, fma++;
   }
 }
 
@@ -440,14 +472,18 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
   f.uses = ff_alloc(regs * sizeof *f.uses);
   f.defined = ff_alloc(regs * sizeof *f.defined);
   f.folded = ff_alloc(instrs * sizeof *f.folded);
+  f.shifts = ff_alloc(instrs * sizeof *f.shifts);
   chain *ready = ff_alloc(regs * sizeof *ready);
   for (uint32_t n = 0; n < func->instr_count; n++) f.costs[n] = single(&func->instrs[n]);
   count_uses(&f);
   for (uint32_t b = 0; b < cfg->block_count; b++) fold_block(&f, &cfg->blocks[b]);
+  for (uint32_t b = 0; b < cfg->block_count; b++) balance_block(&f, &cfg->blocks[b]);
+  ptx_join_shared_loads(func, cfg, f.costs);
   for (uint32_t b = 0; b < cfg->block_count; b++) chain_block(&f, ready, &cfg->blocks[b]);
   free(f.uses);
   free(f.defined);
   free(f.folded);
+  free(f.shifts);
   free(f.t.regs);
   free(ready);
   return f.costs;

@@ -7,11 +7,12 @@
 /* Sums over a kernel of these instructions, without its ret. */
 static void sum_costs(const char *body, uint32_t sum[PTX_PIPES]) {
   char text[4096];
-  snprintf(text, sizeof text,
-           ".version 7.8 .target sm_75 .address_size 64\n.visible .entry k(.param .u64 p) {\n"
-           ".reg .b32 %%r<20>; .reg .b64 %%d<20>; .reg .f32 %%f<20>; .reg .f64 %%e<20>; .reg .pred %%p<4>;\n"
-           ".shared .align 4 .b8 s[64];\n%s\nret;\n}\n",
-           body);
+  snprintf(
+      text, sizeof text,
+      ".version 7.8 .target sm_75 .address_size 64\n.extern .shared .align 4 .b8 dynamic[];\n.visible .entry k(.param .u64 p) {\n"
+      ".reg .b32 %%r<20>; .reg .b64 %%d<20>; .reg .f32 %%f<20>; .reg .f64 %%e<20>; .reg .pred %%p<4>;\n"
+      ".shared .align 4 .b8 s[64];\n%s\nret;\n}\n",
+      body);
   ptx_module *module = parse(text);
   ptx_cfg *cfg = ptx_cfg_build(module->funcs[0]);
   ptx_cost *costs = ptx_machine_code(module->funcs[0], cfg);
@@ -113,6 +114,48 @@ static void test_what_is_folded(void **state) {
   check("shl.b32 %r1, %r2, 2; add.s32 %r4, %r1, %r5;", 1, 0, 1, 0, 0, 0);   /* LEA */
 }
 
+/* Of shifts and sums of integers the FMA pipe gets what the ALU has too much of; nothing where it is busy itself. */
+static void test_balance(void **state) {
+#define SUMS "add.s32 %r1, %r2, %r3; add.s32 %r4, %r5, %r6; add.s32 %r7, %r8, %r9; add.s32 %r10, %r11, %r12;"
+  check(SUMS, 4, 1, 3, 0, 0, 0);
+  check(SUMS SUMS, 8, 3, 5, 0, 0, 0);
+  check("shl.b32 %r1, %r2, 3; and.b32 %r3, %r4, %r5; shl.b32 %r6, %r7, 3; and.b32 %r8, %r9, %r10;", 4, 1, 3, 0, 0, 0);
+  check("shl.b32 %r1, %r2, %r3; and.b32 %r4, %r5, %r6; shl.b32 %r7, %r8, %r9;", 3, 0, 3, 0, 0, 0); /* by how much? */
+  check("add.s64 %d1, %d2, %d3; add.s64 %d4, %d5, %d6;", 4, 0, 4, 0, 0, 0);
+  check(SUMS "fma.rn.f32 %f1, %f2, %f3, %f4; fma.rn.f32 %f5, %f6, %f7, %f8; fma.rn.f32 %f9, %f10, %f11, %f12;"
+             "fma.rn.f32 %f5, %f6, %f7, %f9;",
+        8, 4, 4, 0, 0, 0);
+#undef SUMS
+}
+
+/* Neighbouring words of shared memory are one access if the first is at a multiple of it, and nothing is written. */
+static void test_wide_shared_loads(void **state) {
+#define LOAD(to, at) "ld.shared.f32 " to ", [" at "];"
+#define FOUR(base) LOAD("%f1", base) LOAD("%f2", base "+4") LOAD("%f3", base "+8") LOAD("%f4", base "+12")
+  check(FOUR("s"), 1, 0, 0, 0, 0, 1);
+  check(LOAD("%f4", "s+12") LOAD("%f2", "s+4") LOAD("%f1", "s") LOAD("%f3", "s+8"), 1, 0, 0, 0, 0, 1); /* any order */
+  check(LOAD("%f1", "s+4") LOAD("%f2", "s+8") LOAD("%f3", "s+12") LOAD("%f4", "s+16"), 3, 0, 0, 0, 0, 3);
+  check(LOAD("%f1", "s+8") LOAD("%f2", "s+12"), 1, 0, 0, 0, 0, 1);
+  check(LOAD("%f1", "s") LOAD("%f2", "s+8"), 2, 0, 0, 0, 0, 2);
+  check(LOAD("%f1", "s") "st.shared.f32 [%r1], %f1;" LOAD("%f2", "s+4"), 3, 0, 0, 0, 0, 3);
+  check(LOAD("%f1", "s") "bar.sync 0;" LOAD("%f2", "s+4"), 3, 0, 0, 0, 0, 2);
+  check(LOAD("%f1", "s") "ld.volatile.shared.f32 %f2, [s+4];", 2, 0, 0, 0, 0, 2);
+  check(LOAD("%f1", "s") "@%p1 ld.shared.f32 %f2, [s+4];", 2, 0, 0, 0, 0, 2);
+  /* a launch decides where such a variable is: its alignment counts */
+  check(LOAD("%f1", "dynamic") LOAD("%f2", "dynamic+4"), 2, 0, 0, 0, 0, 2);
+  check("ld.param.u32 %r1, [p];" FOUR("%r1"), 4, 0, 0, 0, 0, 4);
+  check("ld.param.u32 %r2, [p]; shl.b32 %r1, %r2, 4;" FOUR("%r1"), 2, 0, 1, 0, 0, 1);
+  check("mov.u32 %r3, %laneid; and.b32 %r1, %r3, -8;" LOAD("%f1", "%r1") LOAD("%f2", "%r1+4"), 3, 0, 1, 0, 0, 2);
+  check("mov.u32 %r1, s;" LOAD("%f1", "%r1") "add.s32 %r1, %r1, 4;" LOAD("%f2", "%r1"), 3, 0, 1, 0, 0, 2);
+  /* around a loop an address stays a multiple of its step and its start */
+  check("mov.u32 %r1, 0; L:" FOUR("%r1") "add.s32 %r1, %r1, 16; setp.lt.u32 %p1, %r1, 64; @%p1 bra L;", 4, 0, 2, 0, 0,
+        1);
+  check("mov.u32 %r1, 0; L:" FOUR("%r1") "add.s32 %r1, %r1, 4; setp.lt.u32 %p1, %r1, 64; @%p1 bra L;", 7, 0, 2, 0, 0,
+        4);
+#undef FOUR
+#undef LOAD
+}
+
 static uint32_t chain(const char *body, uint32_t *loads) {
   uint32_t sum[PTX_PIPES];
   sum_costs(body, sum);
@@ -138,6 +181,8 @@ int main(void) {
       cmocka_unit_test(test_what_takes_no_instruction),
       cmocka_unit_test(test_sequences),
       cmocka_unit_test(test_what_is_folded),
+      cmocka_unit_test(test_balance),
+      cmocka_unit_test(test_wide_shared_loads),
       cmocka_unit_test(test_chains),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
