@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 512u
+#define FF_TRACE_FORMAT 1024u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 

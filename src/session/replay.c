@@ -46,6 +46,7 @@ typedef struct puller {
   trace_feed *feed;
   session *session;
   sem_t over;
+  bool ahead; /* blocks come when they are asked for */
 } puller;
 
 /* In the simulation's thread. */
@@ -53,13 +54,29 @@ static void pull(void *context) {
   puller *p = context;
   if (trace_feed_step(p->feed)) return;
   session_end_stream(p->session);
+  if (!p->ahead || trace_feed_is_idle(p->feed)) sem_post(&p->over);
+}
+
+static void idle(void *context) {
+  puller *p = context;
   sem_post(&p->over);
 }
 
-/* One simulation reads the file itself, when it needs more: nothing passes between processors, no thread waits. */
+/* One simulation reads the file itself, when it needs more: nothing passes between processors, no thread waits. Blocks
+ * that sampling leaves out are not read, if the file has footprints. */
 static ff_status feed_one(session *session, trace_file *file, const trace_file_watch *watch, ff_error *error) {
-  puller p = {.feed = trace_feed_create(file, session_program(session), watch), .session = session};
+  const trace_file_info *info = trace_file_information(file);
+  puller p = {.session = session,
+              .ahead = info->whole && info->about.footprints && session->managers[0].choice.options.sample};
   sem_init(&p.over, 0, 0);
+  ff_status status = FF_OK;
+  if (p.ahead)
+    status = trace_feed_create_ahead(file, session_program(session), watch, idle, &p, &p.feed, error);
+  else p.feed = trace_feed_create(file, session_program(session), watch);
+  if (status) {
+    sem_destroy(&p.over);
+    return status;
+  }
   trace_program_pull(session_program(session), pull, &p);
   while (sem_wait(&p.over)) {}
   sem_destroy(&p.over);

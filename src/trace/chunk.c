@@ -391,7 +391,8 @@ static void wait_for_chunk(trace_reader *reader, chunk_stripe *stripe, const tra
       continue;
     }
     pthread_mutex_unlock(&stripe->mutex);
-    program->pull(program->pull_context);
+    if (program->leaps.fetch) program->leaps.fetch(program->leaps.context, launch);
+    else program->pull(program->pull_context);
     pthread_mutex_lock(&stripe->mutex);
   }
   trace_reader **link = &stripe->waiters;
@@ -421,6 +422,26 @@ trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint
   if (block + 1 == launch->blocks) atomic_fetch_and(&chunks->wanting, ~bit);
   program_signal_room(reader->program, block + 2 >= reader->program->room_block);
   return chunk;
+}
+
+bool trace_reader_look(trace_reader *reader, const trace_launch *launch, uint64_t block, uint64_t blocks,
+                       uint32_t left_out, footprint *to, uint64_t *instructions) {
+  const trace_ahead *ahead = &reader->program->leaps;
+  return ahead->look && !launch->chunks->finished &&
+         ahead->look(ahead->context, launch, block, blocks, left_out, to, instructions);
+}
+
+void trace_reader_leap(trace_reader *reader, trace_launch *launch, uint64_t blocks) {
+  struct trace_chunks *chunks = launch->chunks;
+  uint64_t bit = UINT64_C(1) << reader->index, taken = chunks->progress[reader->index].taken + blocks;
+  FF_ASSERT(taken <= launch->blocks);
+  const trace_ahead *ahead = &reader->program->leaps;
+  chunks->progress[reader->index].taken = taken;
+  uint64_t released = chunks->progress[reader->index].released += blocks;
+  if (taken == launch->blocks) atomic_fetch_and(&chunks->wanting, ~bit);
+  bool last = released == taken && taken == launch->blocks;
+  ahead->leap(ahead->context, launch, blocks); /* the launch is there still: it may be finished by this */
+  if (last) launch_unreference(launch);
 }
 
 /* Takes the reader's claim from the chunk; whether that was the last one (then it is unlinked). Under the lock. */

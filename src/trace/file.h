@@ -7,11 +7,14 @@
  *   read:   trace_file_open -> trace_file_next ... -> trace_file_close
  *
  * Layout (all numbers little-endian):
- *   file   "FFTRACE\n", version u32 (1, and 1 more if the file has marks, 2 more if launches have ranges or carve-outs, 4 more if it has UNITS or early WAITs, 8 more if launches have sites, 16 more if it has calls of cudaProfilerStart or ...Stop, 32 more if files were copied, 64 more if it has ASYNC or copies that are asynchronous, 128 more if it has the begins and ends of ranges, 256 more if it has arrivals from other blocks), 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
+ *   file   "FFTRACE\n", version u32 (1, and 1 more if the file has marks, 2 more if launches have ranges or carve-outs, 4 more if it has UNITS or early WAITs, 8 more if launches have sites, 16 more if it has calls of cudaProfilerStart or ...Stop, 32 more if files were copied, 64 more if it has ASYNC or copies that are asynchronous, 128 more if it has the begins and ends of ranges, 256 more if it has arrivals from other blocks, 512 more if frames have footprints), 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
  *          XXH64 of that u64, "FFTREND\n"
  *   frame  FRAME_HEADER_BYTES (trace_frame.h), ended by XXH64 of what stands before; then the payload, with its own
  *   XXH64 in the header
  *   DATA   columns (pack.h), each: bytes u64-varint, stored bytes u64-varint, zstd frame (or the bytes, if that is no shorter)
+ *          In a file with footprints one more: what the frame's blocks touch (file_footprint.c). There a launch is the
+ *          last operation of its frame, its blocks have frames of their own, and these end between blocks, but for
+ *          blocks that are too large.
  * A DATA frame holds operations and records in the program's order, ends anywhere between two of them, and can be read
  * alone: its header says with which operation it begins, and in which launch, block and warp.
  *
@@ -23,7 +26,7 @@
 
 #include "trace/stream.h"
 
-#define TRACE_FILE_VERSION 512u /* the highest: with all of them */
+#define TRACE_FILE_VERSION 1024u /* the highest: with all of them */
 #define TRACE_FILE_MARKED 2u    /* with marks */
 #define TRACE_FILE_PLAIN 1u     /* with neither */
 
@@ -38,6 +41,7 @@ typedef struct trace_file_about { /* texts owned by the caller that made it */
   bool complete; /* the program ended by itself; false: a signal ended it, or the recording was cut off */
   /* offload candidates are marked with ENTER and LEAVE (or were looked for: there may be none) */
   bool marks, units;
+  bool footprints; /* what the blocks of a frame touch can be read alone */
   char **notes; /* for the reports of every simulation */
   uint32_t note_count;
   trace_file_totals totals;
@@ -141,6 +145,13 @@ typedef struct trace_feed trace_feed;
 trace_feed *trace_feed_create(trace_file *file, trace_program *program, const trace_file_watch *watch);
 bool trace_feed_step(trace_feed *feed);                       /* false: it is over */
 ff_status trace_feed_free(trace_feed *feed, ff_error *error); /* what trace_file_feed returns */
+/* The same of a file with footprints, for a program that is pulled: a step is an operation, and blocks come when the
+ * reader asks for them, a frame at a time, if it does not leave them out. Sets trace_program_ahead. The feed may be freed
+ * when it is idle: a step has returned false, and no launch has blocks left. `idle` is called if it comes to be so
+ * outside a step. */
+ff_status trace_feed_create_ahead(trace_file *file, trace_program *program, const trace_file_watch *watch,
+                                  void (*idle)(void *context), void *context, trace_feed **out, ff_error *error);
+bool trace_feed_is_idle(const trace_feed *feed);
 
 /* what may lie in the stream (trace_program_limit): it stays in the host's caches */
 #define TRACE_FEED_BYTES (UINT64_C(2) << 20)
@@ -153,6 +164,7 @@ typedef struct trace_selection {      /* what is kept of launches; all other ope
   uint64_t first_block, last_block;   /* of each; the others' warps only end */
   const char *kernel;                 /* a part of its name; NULL: every one */
   bool repair;                        /* go on behind damage */
+  bool footprints;                    /* with them; else as in the file */
 } trace_selection;
 typedef struct trace_copied {
   uint64_t operations, launches, accesses, lost_frames;

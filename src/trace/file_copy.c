@@ -64,7 +64,9 @@ ff_status trace_file_copy(trace_file *from, const char *path, const trace_select
   const trace_file_info *info = trace_file_information(from);
   copier c = {.from = from, .selection = selection, .copied = copied};
   *copied = (trace_copied){0};
-  ff_status status = trace_file_create(path, &info->about, &c.to, error);
+  trace_file_about about = info->about;
+  about.footprints |= selection->footprints;
+  ff_status status = trace_file_create(path, &about, &c.to, error);
   if (status) return status;
   trace_file_rewind(from);
   status = copy_items(&c, lost, error);
@@ -72,7 +74,6 @@ ff_status trace_file_copy(trace_file *from, const char *path, const trace_select
     trace_file_abandon(c.to);
     return status;
   }
-  trace_file_about about = info->about;
   about.complete = about.complete && !copied->lost_frames;
   return trace_file_finish(c.to, &about, error);
 }

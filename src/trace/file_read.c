@@ -31,7 +31,7 @@ struct trace_file {
   FF_VEC(trace_file_frame) frames;
   ZSTD_DCtx *decompressor;
   pack_coder *coder;
-  pack_bytes payload, storage;
+  pack_bytes payload, storage, footprint;
   pack_view columns[PACK_COLUMNS];
   operation_names names;
   uint64_t next_frame; /* the one behind that at hand */
@@ -239,6 +239,7 @@ static ff_status check_start(trace_file *f, ff_error *error) {
                    f->path, version, TRACE_FILE_VERSION);
   f->info.about.marks = (version - TRACE_FILE_PLAIN) & 1;
   f->info.about.units = (version - TRACE_FILE_PLAIN) & 4;
+  f->info.about.footprints = (version - TRACE_FILE_PLAIN) & 512;
   if (!f->info.about.marks) pack_coder_plain(f->coder);
   return FF_OK;
 }
@@ -297,6 +298,7 @@ void trace_file_close(trace_file *f) {
   free(f->frames.items);
   free(f->payload.items);
   free(f->storage.items);
+  free(f->footprint.items);
   operation_names_free(&f->names);
   free(f->path);
   free(f);
@@ -309,6 +311,30 @@ void trace_file_rewind(trace_file *f) {
   f->next_frame = 0;
   f->at = (position){0};
   f->launch = (trace_launch){0};
+}
+
+void trace_file_go_to(trace_file *f, uint64_t frame) {
+  f->loaded = false;
+  f->lost = true;
+  f->next_frame = frame;
+}
+
+uint64_t trace_file_next_frame(const trace_file *f) {
+  return f->loaded && (f->words_left || f->operations_left) ? UINT64_MAX : f->next_frame;
+}
+
+/* In a buffer of its own: the columns at hand stay. */
+bool trace_file_footprint(trace_file *f, uint64_t number, uint64_t first, footprint *to, frame_footprint *out) {
+  frame_header header;
+  pack_view column;
+  const trace_file_frame *frame = &f->frames.items[number];
+  return !frame->damaged && read_header(f, frame->offset, &header) && read_payload(f, frame->offset, &header) &&
+         frame_unpack_footprint(f->decompressor, f->payload.items, f->payload.count, &f->footprint, &column) &&
+         frame_footprint_take(column, first, to, out);
+}
+
+ff_status trace_file_again(const trace_file *f, trace_file **out, ff_error *error) {
+  return trace_file_open(f->path, out, error);
 }
 
 /* ---- frames ---- */
@@ -363,7 +389,8 @@ static ff_status load_frame(trace_file *f, ff_error *error) {
   if (!read_payload(f, frame->offset, h)) return broken(f, number, "its contents", error);
   if (h->open && (h->block >= h->launch_blocks || h->warp >= h->warps || h->warps > 32))
     return broken(f, number, "its position", error);
-  if (!frame_unpack(f->decompressor, f->payload.items, f->payload.count, &f->storage, f->columns))
+  if (!frame_unpack(f->decompressor, f->payload.items, f->payload.count, f->info.about.footprints, &f->storage,
+                    f->columns))
     return broken(f, number, "its columns", error);
   f->launch.parameters = NULL; /* they were the last frame's */
   f->launch.parameter_bytes = 0;

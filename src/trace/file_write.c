@@ -12,6 +12,8 @@
 #include "trace/trace_frame.h"
 
 enum { LOOK_RECORDS = 64 };
+/* With footprints a frame ends with every so many blocks of a launch, and else only if it is so much larger. */
+enum { FRAME_BLOCKS = 64, FRAMES_OF_BLOCKS = 16 };
 
 struct trace_file_writer {
   ff_output *output;
@@ -31,6 +33,9 @@ struct trace_file_writer {
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
   bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far; /* the file's version says so */
+  bool footprints;          /* frames have them */
+  frame_touches touches;    /* of the frame that is being filled */
+  pack_bytes footprint;     /* the column */
   trace_file_written *told; /* filled in at the end; NULL: not wanted */
 };
 
@@ -69,7 +74,7 @@ enum { VERSION_AT = 8 };
 static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u32, what may be other than 0 */
   const uint32_t version = TRACE_FILE_PLAIN + w->marked + 2u * w->notes + 4u * w->units + 8u * w->sites +
                            16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged +
-                           256u * w->far;
+                           256u * w->far + 512u * w->footprints;
   to[0] = (uint8_t)version;
   to[1] = (uint8_t)(version >> 8);
 }
@@ -103,6 +108,8 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   w->notes = w->sites = w->profiled = w->files = w->asynchronous = w->ranged = w->far = !ff_output_is_file(output);
   w->marked = about->marks || w->notes;
   w->units = about->units;
+  w->footprints = about->footprints;
+  frame_touches_open(&w->touches);
   put_version(w, start + VERSION_AT);
   write_bytes(w, start, sizeof start);
   write_about(w, about);
@@ -124,7 +131,9 @@ ff_status trace_file_create_part(const char *path, const trace_file_about *about
 
 static void end_frame(trace_file_writer *w) {
   w->payload.count = 0;
-  frame_pack(w->compressor, w->columns, &w->payload);
+  w->footprint.count = 0;
+  if (w->frame.words) frame_touches_put(&w->touches, w->warp != 0, &w->footprint);
+  frame_pack(w->compressor, w->columns, w->footprints ? &w->footprint : NULL, &w->payload);
   w->frame.number = w->offsets.count;
   FF_PUSH(&w->offsets, w->written);
   write_frame(w, &w->frame);
@@ -147,12 +156,13 @@ static void begin_frame(trace_file_writer *w) {
   w->frame.warp = w->warp;
   w->frame.warps = w->frame.open ? w->warps : 0;
   w->frame.launch_blocks = w->frame.open ? w->launch_blocks : 0;
+  if (w->footprints) frame_touches_begin(&w->touches, w->frame.block, w->frame.warp);
 }
 
 static bool is_full(const trace_file_writer *w) {
   size_t bytes = 0;
   for (int i = 0; i < PACK_COLUMNS; i++) bytes += w->columns[i].count;
-  return bytes >= FRAME_COLUMN_BYTES;
+  return bytes >= FRAME_COLUMN_BYTES * (w->footprints ? FRAMES_OF_BLOCKS : 1u);
 }
 
 /* ---- items ---- */
@@ -184,6 +194,12 @@ static const uint64_t only_exit[1] = {TRACE_EXIT};
 void trace_file_seek(trace_file_writer *w, uint64_t block, uint32_t warp) {
   while (w->block < w->launch_blocks && (w->block < block || (w->block == block && w->warp < warp)))
     trace_file_put_record(w, only_exit);
+}
+
+/* In its last and its first page another one may begin or end. */
+static void allocated(trace_file_writer *w, const trace_op *op) {
+  if (op->kind == TRACE_OP_ALLOC) frame_touches_allocated(&w->touches, op->alloc.address, op->alloc.bytes);
+  else frame_touches_allocated(&w->touches, op->map.address, op->map.bytes);
 }
 
 void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
@@ -218,7 +234,9 @@ void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
   if (w->mirror.coder) pack_mirror_operation(&w->mirror, &w->columns[PACK_TEXT]);
   w->frame.operations++;
   w->operations++;
+  if (w->footprints && (op->kind == TRACE_OP_ALLOC || op->kind == TRACE_OP_MAP)) allocated(w, op);
   if (op->kind == TRACE_OP_LAUNCH) open_launch(w, op->launch);
+  if (w->footprints && op->kind == TRACE_OP_LAUNCH) end_frame(w); /* its blocks have frames of their own */
 }
 
 static void end_warp(trace_file_writer *w) {
@@ -230,6 +248,9 @@ static void end_warp(trace_file_writer *w) {
   w->block++;
   w->blocks++;
   start_block(w);
+  if (!w->footprints) return;
+  frame_touches_block_over(&w->touches);
+  if (w->block % FRAME_BLOCKS == 0 || w->block == w->launch_blocks) end_frame(w);
 }
 
 void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
@@ -253,6 +274,7 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
     write_version(w);
   }
   if (frame_is_empty(w)) begin_frame(w);
+  if (w->footprints) frame_touches_record(&w->touches, w->block, words);
   pack_put(w->coder, w->columns, words);
   if (w->mirror.coder) pack_mirror_record(&w->mirror, w->columns, words);
   uint32_t count = access ? 2 + trace_access_lines(words[0]) : 1;
@@ -263,7 +285,7 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   if (kind == TRACE_EXIT) end_warp(w);
   if (++w->since_look < LOOK_RECORDS) return;
   w->since_look = 0;
-  if (is_full(w)) end_frame(w);
+  if (is_full(w) && !frame_is_empty(w)) end_frame(w);
 }
 
 /* ---- the end ---- */
@@ -298,6 +320,8 @@ static void writer_free(trace_file_writer *w) {
   pack_mirror_close(&w->mirror);
   for (int i = 0; i < PACK_COLUMNS; i++) free(w->columns[i].items);
   free(w->payload.items);
+  free(w->footprint.items);
+  frame_touches_free(&w->touches);
   operation_names_free(&w->names);
   free(w->offsets.items);
   free(w);

@@ -120,16 +120,64 @@ void footprint_access(footprint *f, const uint64_t *record) {
   count(&f->sum, op);
 }
 
+/* ---- several ---- */
+
+static void add_counts(footprint_piece *to, const footprint_piece *piece) {
+  to->loads += piece->loads;
+  to->stores += piece->stores;
+  to->atomics += piece->atomics;
+  to->prefetches += piece->prefetches;
+  to->lines += piece->lines;
+  to->sectors += piece->sectors;
+}
+
+bool footprint_join(footprint *f, const footprint_piece *piece) {
+  footprint_piece *own = find(f, piece->line);
+  if (!own) own = add_piece(f, piece->line, piece->span);
+  if (own->span != piece->span) return false;
+  own->last = piece->last;
+  for (int i = 0; i < 2; i++) {
+    own->read[i] |= piece->read[i];
+    own->written[i] |= piece->written[i];
+  }
+  add_counts(own, piece);
+  add_counts(&f->sum, piece);
+  return true;
+}
+
 /* ---- order ---- */
 
-static int by_last(const void *a, const void *b) {
-  const footprint_piece *left = a, *right = b;
-  if (left->last != right->last) return left->last < right->last ? -1 : 1;
-  return left->line < right->line ? -1 : left->line > right->line;
+static bool before(const footprint_piece *a, const footprint_piece *b) {
+  return a->last != b->last ? a->last < b->last : a->line < b->line;
+}
+
+static int by_last(const void *a, const void *b) { return before(a, b) ? -1 : before(b, a); }
+
+/* Blocks touch much the same: pieces are nearly in order, but for those that many blocks touch. They are put into
+ * buckets of 64 blocks first. */
+static void into_buckets(footprint *f) {
+  enum { BUCKET = 64 };
+  uint64_t most = 0, from = 0;
+  for (size_t i = 0; i < f->pieces.count; i++)
+    if (f->pieces.items[i].last > most) most = f->pieces.items[i].last;
+  uint64_t buckets = most / BUCKET + 1;
+  uint64_t *starts = ff_alloc((buckets + 1) * sizeof *starts);
+  footprint_piece *ordered = ff_alloc((f->pieces.capacity + 1) * sizeof *ordered);
+  for (size_t i = 0; i < f->pieces.count; i++) starts[f->pieces.items[i].last / BUCKET + 1]++;
+  for (uint64_t b = 0; b < buckets; b++) starts[b + 1] += starts[b];
+  for (size_t i = 0; i < f->pieces.count; i++)
+    ordered[starts[f->pieces.items[i].last / BUCKET]++] = f->pieces.items[i];
+  for (uint64_t b = 0; b < buckets; from = starts[b++])
+    if (starts[b] - from > 1) qsort(ordered + from, starts[b] - from, sizeof *ordered, by_last);
+  free(f->pieces.items);
+  f->pieces.items = ordered;
+  free(starts);
 }
 
 void footprint_sort(footprint *f) {
-  size_t sorted = 1;
-  while (sorted < f->pieces.count && f->pieces.items[sorted - 1].last <= f->pieces.items[sorted].last) sorted++;
-  if (sorted < f->pieces.count) qsort(f->pieces.items, f->pieces.count, sizeof *f->pieces.items, by_last);
+  for (size_t i = 1; i < f->pieces.count; i++) {
+    if (!before(&f->pieces.items[i], &f->pieces.items[i - 1])) continue;
+    into_buckets(f);
+    return;
+  }
 }

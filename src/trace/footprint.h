@@ -48,7 +48,9 @@ void footprint_clear(footprint *f);
 /* The accesses that follow are of this block; blocks come in ascending order. */
 void footprint_block(footprint *f, uint64_t block);
 void footprint_access(footprint *f, const uint64_t *record); /* an ACCESS with its lines */
-/* Pieces by last block; of the same block, in the order in which they were. */
+/* A piece of another footprint, of blocks behind all that are in this one; false: it divides the page otherwise. */
+bool footprint_join(footprint *f, const footprint_piece *piece);
+/* Pieces by last block; of the same block, by address. */
 void footprint_sort(footprint *f);
 
 static inline uint32_t footprint_sectors(const uint64_t mask[2], uint32_t line) {

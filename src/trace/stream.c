@@ -132,6 +132,13 @@ void trace_program_pull(trace_program *program, void (*pull)(void *context), voi
   pthread_mutex_unlock(&program->mutex);
 }
 
+void trace_program_ahead(trace_program *program, const trace_ahead *ahead) {
+  pthread_mutex_lock(&program->mutex);
+  FF_ASSERT(!program->appended_count && program->reader_count == 1);
+  program->leaps = *ahead;
+  pthread_mutex_unlock(&program->mutex);
+}
+
 trace_usage trace_program_usage(trace_program *program) {
   pthread_mutex_lock(&program->spill.mutex);
   uint64_t spilled = program->spill.written;

@@ -91,18 +91,20 @@ static void pack_column_into(ZSTD_CCtx *compressor, const pack_bytes *column, pa
   append(payload, shorter ? room->items : column->items, shorter ? stored : column->count);
 }
 
-void frame_pack(ZSTD_CCtx *compressor, const pack_bytes columns[PACK_COLUMNS], pack_bytes *payload) {
+void frame_pack(ZSTD_CCtx *compressor, const pack_bytes columns[PACK_COLUMNS], const pack_bytes *footprint,
+                pack_bytes *payload) {
   pack_bytes room = {0};
   ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, COMPRESSION_LEVEL);
   ZSTD_CCtx_setParameter(compressor, ZSTD_c_contentSizeFlag, 0);
   for (int i = 0; i < PACK_COLUMNS; i++) pack_column_into(compressor, &columns[i], payload, &room);
+  if (footprint) pack_column_into(compressor, footprint, payload, &room);
   free(room.items);
 }
 
 /* How many bytes the columns have in all; false: broken, or more than a frame may have. */
-static bool measure(pack_view from, uint64_t *total) {
+static bool measure(pack_view from, int count, uint64_t *total) {
   *total = 0;
-  for (int i = 0; i < PACK_COLUMNS; i++) {
+  for (int i = 0; i < count; i++) {
     uint64_t bytes, stored;
     if (!pack_take_number(&from, &bytes) || !pack_take_number(&from, &stored)) return false;
     if (bytes > FRAME_PAYLOAD_MAX || stored > bytes || stored > (uint64_t)(from.end - from.at)) return false;
@@ -112,21 +114,44 @@ static bool measure(pack_view from, uint64_t *total) {
   return from.at == from.end && *total <= FRAME_PAYLOAD_MAX;
 }
 
-bool frame_unpack(ZSTD_DCtx *decompressor, const uint8_t *payload, size_t size, pack_bytes *storage,
+static bool unpack_column(ZSTD_DCtx *decompressor, pack_view *from, uint8_t *to, uint64_t *bytes) {
+  uint64_t stored;
+  if (!pack_take_number(from, bytes) || !pack_take_number(from, &stored)) return false;
+  if (stored == *bytes) memcpy(to, from->at, *bytes);
+  else if (ZSTD_decompressDCtx(decompressor, to, *bytes, from->at, stored) != *bytes) return false;
+  from->at += stored;
+  return true;
+}
+
+bool frame_unpack(ZSTD_DCtx *decompressor, const uint8_t *payload, size_t size, bool footprints, pack_bytes *storage,
                   pack_view columns[PACK_COLUMNS]) {
   pack_view from = {payload, payload + size};
   uint64_t total;
-  if (!measure(from, &total)) return false;
+  if (!measure(from, PACK_COLUMNS + footprints, &total)) return false;
   ff_vec_reserve((void **)&storage->items, &storage->capacity, total + 1, 1);
   uint8_t *at = storage->items;
   for (int i = 0; i < PACK_COLUMNS; i++) {
-    uint64_t bytes, stored;
-    if (!pack_take_number(&from, &bytes) || !pack_take_number(&from, &stored)) return false;
-    if (stored == bytes) memcpy(at, from.at, bytes);
-    else if (ZSTD_decompressDCtx(decompressor, at, bytes, from.at, stored) != bytes) return false;
+    uint64_t bytes;
+    if (!unpack_column(decompressor, &from, at, &bytes)) return false;
     columns[i] = (pack_view){at, at + bytes};
-    from.at += stored;
     at += bytes;
   }
+  return true;
+}
+
+bool frame_unpack_footprint(ZSTD_DCtx *decompressor, const uint8_t *payload, size_t size, pack_bytes *storage,
+                            pack_view *footprint) {
+  pack_view from = {payload, payload + size};
+  uint64_t bytes, stored;
+  if (!measure(from, PACK_COLUMNS + 1, &bytes)) return false;
+  for (int i = 0; i < PACK_COLUMNS; i++) {
+    if (!pack_take_number(&from, &bytes) || !pack_take_number(&from, &stored)) return false;
+    from.at += stored;
+  }
+  pack_view peek = from;
+  if (!pack_take_number(&peek, &bytes)) return false;
+  ff_vec_reserve((void **)&storage->items, &storage->capacity, bytes + 1, 1);
+  if (!unpack_column(decompressor, &from, storage->items, &bytes)) return false;
+  *footprint = (pack_view){storage->items, storage->items + bytes};
   return true;
 }

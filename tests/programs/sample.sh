@@ -42,6 +42,29 @@ run "$farfault" record -o hotspot.fft "$workloads/hotspot" 100 70 40
 run "$farfault" sim -m copy --sample on --json sim.json hotspot.fft
 expect test "$(sed '1,/"runs"/d; /"host"/,$d; /"machine"/d' on.json)" = "$(sed '1,/"runs"/d; /"host"/,$d; /"machine"/d' sim.json)"
 
+# A recording with footprints: what is left out is not read, and nothing else is another.
+for job in "hotspot 100 70 40" "srad 70 45 20" "kmeans 1000 5 6 20 0" "spmv 1000 16 40" "llm 2 2 100 3 2 18 3 12 0" "bfs 2000 8 0" "cfd 40 30 20"; do
+  # shellcheck disable=SC2086 # the arguments are words
+  run "$farfault" record --machine v100 -o plain.fft "$workloads/"$job
+  run "$farfault" trace cut --footprints -o feet.fft plain.fft
+  expect_status 0
+  run "$farfault" trace check feet.fft
+  expect_status 0
+  for manager in copy demand uvm partial-multi; do
+    for sample in on none; do
+      run "$farfault" sim --machine v100 -m $manager --sample $sample --json plain.json plain.fft
+      run "$farfault" sim --machine v100 -m $manager --sample $sample --json feet.json feet.fft
+      expect_status 0
+      expect test "$(sed '/"host"/,$d' plain.json)" = "$(sed '/"host"/,$d' feet.json)"
+    done
+  done
+done
+run "$farfault" sim --machine v100 -m copy,uvm --sample on --csv plain.csv plain.fft
+run "$farfault" sim --machine v100 -m copy,uvm --sample on --csv feet.csv feet.fft
+expect cmp plain.csv feet.csv
+run "$farfault" trace cut -o again.fft feet.fft
+expect cmp again.fft feet.fft
+
 # What is refused.
 for wrong in 1 17 yes 3x; do
   run "$farfault" run --sample $wrong "$workloads/vectoradd" 100 1

@@ -31,7 +31,7 @@ typedef struct arguments {
   bool records, verbose;
 } arguments;
 
-enum { KEY_REPAIR = 256, KEY_RECORDS, KEY_JSON };
+enum { KEY_REPAIR = 256, KEY_RECORDS, KEY_JSON, KEY_FOOTPRINTS };
 
 static const struct argp_option options[] = {
     {"launch", 'l', "N[-M]", 0, "dump, cut: only these launches, counted from 0", 1},
@@ -40,6 +40,8 @@ static const struct argp_option options[] = {
     {"records", KEY_RECORDS, NULL, 0, "dump: also what each warp does", 2},
     {"output", 'o', "FILE", 0, "cut: the trace to write", 2},
     {"repair", KEY_REPAIR, NULL, 0, "cut: go on behind damage, without what it cost", 2},
+    {"footprints", KEY_FOOTPRINTS, NULL, 0,
+     "cut: with what blocks touch, so that --sample reads only what it times; a larger file", 2},
     {"verbose", 'v', NULL, 0, "info: also tables of kernels and allocations (reads the whole file)", 2},
     {"json", KEY_JSON, "FILE", 0, "info: write all of it as JSON; -: to stdout instead of the text", 2},
     {0}};
@@ -79,6 +81,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'o': a->output = cli_output(value, "--output", false, state); return 0;
   case 'v': a->verbose = true; return 0;
   case KEY_RECORDS: a->records = true; return 0;
+  case KEY_FOOTPRINTS: a->selection.footprints = true; return 0;
   case KEY_REPAIR: a->selection.repair = true; return 0;
   case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   case ARGP_KEY_ARG:

@@ -125,6 +125,7 @@ typedef struct sample_waves {
 /* Of a launch that has begun, until it is over. */
 typedef struct sample_launch {
   bool skipped, alone, read; /* read: `counts` is what its stream has */
+  bool ahead;                /* its next blocks were looked at where they are recorded, and none was taken */
   bool later;                /* its time is over at k->ended only, when its last block has long been */
   uint32_t kind;
   uint64_t begun; /* sampler.begun when it began */

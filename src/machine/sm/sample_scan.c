@@ -18,6 +18,7 @@
 #include "machine/observe/observer.h"
 #include "machine/sm/dispatch.h"
 #include "machine/sm/sample.h"
+#include "trace/ahead.h"
 
 /* ---- what is there ---- */
 
@@ -115,12 +116,47 @@ static void drop_begun(const kernel *k, sample_launch *launch) {
   launch->taken_first = k->next_block;
 }
 
+static void take_sums(const footprint *f, uint64_t instructions, sample_counts *counts) {
+  *counts = (sample_counts){.warp_instructions = instructions,
+                            .accesses = f->sum.loads + f->sum.stores + f->sum.atomics + f->sum.prefetches,
+                            .load_accesses = f->sum.loads,
+                            .store_accesses = f->sum.stores,
+                            .atomic_accesses = f->sum.atomics,
+                            .lines = f->sum.lines,
+                            .sectors = f->sum.sectors};
+}
+
+/* Do allocations meet in a page that the footprint has in one piece? They did not when it was recorded. */
+static bool is_divided(sampler *s) {
+  for (size_t i = 0; i < s->touched.pieces.count; i++) {
+    const footprint_piece *piece = &s->touched.pieces.items[i];
+    if (piece->span > 1 && sample_page_meets(s, address_of(piece, 0))) return true;
+  }
+  return false;
+}
+
+/* The blocks as they were recorded, if the recording says what they touch: none is taken. */
+static bool look_ahead(sampler *s, const kernel *k, sample_launch *launch, uint64_t blocks, sample_counts *counts) {
+  uint64_t instructions;
+  launch->ahead = !launch->taken.count &&
+                  trace_reader_look(s->reader, k->launch, k->next_block, blocks, s->front->left_out, &s->touched,
+                                    &instructions) &&
+                  !is_divided(s);
+  if (launch->ahead) take_sums(&s->touched, instructions, counts);
+  return launch->ahead;
+}
+
 /* What was looked at is looked at again in the end: it may have been written to since. */
 bool sample_read(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, sample_counts *counts) {
   footprint *f = &s->touched;
   uint64_t instructions = 0;
   footprint_clear(f);
   if (launch->taken_first != k->next_block) drop_begun(k, launch);
+  if (look_ahead(s, k, launch, blocks, counts)) {
+    footprint_sort(f);
+    return all_here(s, 0);
+  }
+  footprint_clear(f);
   for (uint64_t b = 0; b < blocks; b++) {
     trace_chunk *chunk = take(s, k, launch, k->next_block + b);
     size_t known = f->pieces.count;
@@ -129,13 +165,7 @@ bool sample_read(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, 
     if (!all_here(s, known)) return false;
   }
   if (!all_here(s, 0)) return false;
-  *counts = (sample_counts){.warp_instructions = instructions,
-                            .accesses = f->sum.loads + f->sum.stores + f->sum.atomics + f->sum.prefetches,
-                            .load_accesses = f->sum.loads,
-                            .store_accesses = f->sum.stores,
-                            .atomic_accesses = f->sum.atomics,
-                            .lines = f->sum.lines,
-                            .sectors = f->sum.sectors};
+  take_sums(f, instructions, counts);
   footprint_sort(f);
   return true;
 }
@@ -263,6 +293,12 @@ void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks,
   }
   s->pager->now = now;
   if (later) owe_lines(s);
+  if (launch->ahead) {
+    k->next_block += blocks;
+    k->done_blocks += blocks;
+    trace_reader_leap(s->reader, k->launch, blocks);
+    return;
+  }
   for (uint64_t b = 0; b < blocks; b++) {
     trace_reader_release(s->reader, sample_taken(launch, k->next_block));
     k->next_block++;

@@ -32,7 +32,7 @@ enum { WORDS = 2 + 64 };
 typedef struct shape {
   uint64_t seed;
   uint32_t operations, blocks_most, records_most;
-  bool regular, marks, late;
+  bool regular, marks, late, footprints;
 } shape;
 
 static inline uint32_t launch_warps(const shape *s, uint64_t op) { return 1 + (uint32_t)(mix(s->seed + op * 3) % 5); }
@@ -252,6 +252,7 @@ static inline void write_file(const char *path, const shape *s) {
                             .notes = notes,
                             .note_count = 1,
                             .marks = s->marks && !s->late,
+                            .footprints = s->footprints,
                             .totals = {.warp_instructions = 11, .barriers = 17}};
   trace_file_writer *w;
   ff_error error;

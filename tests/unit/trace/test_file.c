@@ -168,9 +168,9 @@ static void what_is_no_trace_is_refused(void **state) {
   write_bytes(path, "something else, and long enough", 31);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
   assert_non_null(strstr(error.message, "no trace"));
-  write_bytes(path, "FFTRACE\n\1\2\0\0\0\0\0\0", 16);
+  write_bytes(path, "FFTRACE\n\1\4\0\0\0\0\0\0", 16);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
-  assert_non_null(strstr(error.message, "version 513"));
+  assert_non_null(strstr(error.message, "version 1025"));
   unlink(path);
   assert_int_equal(trace_file_open(path, &file, &error), FF_IO);
   assert_int_equal(trace_file_open(folder, &file, &error), FF_IO);
@@ -186,7 +186,7 @@ static void a_frame_out_of_nowhere_is_refused(void **state) {
   bytes[8] = (uint8_t)TRACE_FILE_VERSION;
   bytes[9] = TRACE_FILE_VERSION >> 8;
   size_t size = 0;
-  for (int column = 0; column < PACK_COLUMNS; column++) { /* a new head, EXIT */
+  for (int column = 0; column < PACK_COLUMNS + 1; column++) { /* a new head, EXIT; one for a footprint */
     uint8_t count = column == PACK_HEADS ? 1 : column == PACK_WORDS ? 8 : 0;
     payload[size++] = count;
     payload[size++] = count;
