@@ -59,8 +59,8 @@ static bool is_ours(const void *function) {
   return end && strncmp(its.dli_fname, mine.dli_fname, (size_t)(end + 1 - mine.dli_fname)) == 0;
 }
 
-/* Most CUDA runtimes ask for every function that they know, look at the driver's version, and say no more than "insufficient
- * driver" of one whose major version is older than theirs. */
+/* Most CUDA runtimes ask for every function that they know, look at the driver's version, and say no more than
+ * "insufficient driver" of one whose major version is older than theirs. */
 static void say_too_new(const void *caller, int version) {
   int driver = (int)engine_driver_version();
   if (version / 1000 != driver / 1000 + 1 || is_ours(caller)) return; /* those go on; a runtime asks for all versions */
