@@ -16,7 +16,7 @@ const pictures = (page) =>
   );
 
 // A paper's rows.
-run('reproduce', 'wilt2017', '--size', 'small', '--html', 'paper.html', '--csv', 'paper.csv');
+run('reproduce', 'wilt2017', '--size', 'small', '--jobs', '2', '--html', 'paper.html', '--csv', 'paper.csv');
 const paper = await open('paper.html');
 expect('title', await paper.title(), 'farfault reproduce');
 expect('nothing asked for', paper.trouble, []);
@@ -31,7 +31,7 @@ await paper.locator('a').first().click();
 expect('the link leads to the paper', await paper.evaluate(() => document.querySelector(location.hash).getBoundingClientRect().top < innerHeight));
 
 // The ideas together.
-run('reproduce', 'combined', '--size', 'small', '--html', 'combined.html');
+run('reproduce', 'combined', '--size', 'small', '--jobs', '2', '--html', 'combined.html');
 const page = await open('combined.html');
 expect('nothing asked for by the ideas', page.trouble, []);
 expect('pictures of the ideas', await pictures(page), [true]);
