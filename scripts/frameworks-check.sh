@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba, cutile,
-# torch, pytorch-source, jax, tensorflow, ort, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, and opinfo, PyTorch's samples of its operators (half an hour and more each). What they
+# torch, pytorch-source, jax, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, and opinfo, PyTorch's samples of its operators (half an hour and more each). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
 # and writes it to BUILD/frameworks/results.tsv; the last lines count. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
@@ -9,7 +9,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba cutile torch pytorch-source jax tensorflow ort llm nccl cublas cublaslt cusolver cusparse curand cudnn cutlass cccl)
+[[ $# -gt 0 ]] || parts=(cupy numba cutile torch pytorch-source jax tensorflow ort warp drjit xgboost llm nccl cublas cublaslt cusolver cusparse curand cudnn cutlass cccl)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -24,6 +24,9 @@ declare -A packages=(
   [numba-tests]="numba numba-cuda[cu13] numpy scipy cffi ml_dtypes filecheck pytest psutil nvidia-nvjitlink cupy-cuda13x nvidia-curand nvidia-cublas"
   [pytorch-source]="torch==2.6.0 numpy pyyaml"
   [ort]="onnxruntime-gpu[cuda,cudnn]==1.23.2 onnx numpy" # the last that was found to have PTX
+  [warp]="warp-lang numpy scipy"
+  [drjit]="drjit numpy"
+  [xgboost]="xgboost numpy"
   [llm]="gguf nvidia-cublas"
   [nccl]="nvidia-nccl-cu13==2.32.3 numpy"
   [libraries]="numpy scipy nvidia-cublas nvidia-cusolver nvidia-cusparse nvidia-curand nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-nvjitlink
@@ -55,7 +58,7 @@ on_gpu() { "$build/bin/farfault" run --memory none "$@"; }
 run_python() { # run_python PART
   local site=("$work/$1/lib/"python3*/site-packages) more=(${options[$1]:-})
   [[ $1 != tensorflow ]] || more+=(--cuda-libraries "${site[0]}")
-  CUPY_CACHE_DIR=$work/$1/cache TRITON_CACHE_DIR=$work/$1/cache TORCHINDUCTOR_CACHE_DIR=$work/$1/cache CUDA_TILE_CACHE_DIR=$work/$1/cache PYTHONPATH=$here/tests/frameworks \
+  CUPY_CACHE_DIR=$work/$1/cache TRITON_CACHE_DIR=$work/$1/cache TORCHINDUCTOR_CACHE_DIR=$work/$1/cache CUDA_TILE_CACHE_DIR=$work/$1/cache WARP_CACHE_PATH=$work/$1/cache PYTHONPATH=$here/tests/frameworks \
     on_gpu "${more[@]}" "$work/$(environment "$1")/bin/python" "$here/tests/frameworks/check_$1.py" 2>"$work/$1.errors" </dev/null
   [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/$1.errors"
 }

@@ -58,6 +58,19 @@ CUDART_PAIR(cudaMemcpy3DBatchAsync, _ptsz, (BOX_PARAMETERS),
 #endif
 
 #if CUDART_MAJOR >= 13
+#define ONE_PARAMETERS void *to, const void *from, size_t bytes, cudaMemcpyAttributes *attributes, cudaStream_t stream
+static const size_t first_copy; /* the attributes are those of copy 0 */
+CUDART_DECLARE(cudaMemcpyWithAttributesAsync, _ptsz, (ONE_PARAMETERS))
+CUDART_PAIR(cudaMemcpyWithAttributesAsync, _ptsz, (ONE_PARAMETERS),
+            stream || own ? copy_all(&to, &from, &bytes, 1, (copy_kinds){attributes, &first_copy, 1},
+                                     engine_stream_handle(stream, own), NULL)
+                          : cudaErrorInvalidValue)
+CUDART_DECLARE(cudaMemcpy3DWithAttributesAsync, _ptsz,
+               (cudaMemcpy3DBatchOp * box, unsigned long long flags, cudaStream_t stream))
+CUDART_PAIR(cudaMemcpy3DWithAttributesAsync, _ptsz,
+            (cudaMemcpy3DBatchOp * box, unsigned long long flags, cudaStream_t stream),
+            engine_batch_run(box, 1, flags, engine_stream_handle(stream, own), NULL))
+
 static int device_of(const cudaMemLocation *location) {
   return location->type == cudaMemLocationTypeDevice ? location->id : cudaCpuDeviceId;
 }

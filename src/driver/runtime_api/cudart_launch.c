@@ -65,6 +65,14 @@ CUDART_PAIR(cudaLaunchKernelExC, _ptsz, (const cudaLaunchConfig_t *config, const
 
 CUDART_PAIR(cudaLaunchHostFunc, _ptsz, (cudaStream_t stream, cudaHostFn_t function, void *data),
             engine_stream_host(engine_stream_handle(stream, own), function, data))
+#if CUDART_MAJOR >= 13
+/* sync_mode: how the driver's thread waits for its turn, blocked (0) or spinning (1); it has none here. */
+CUDART_DECLARE(cudaLaunchHostFunc_v2, _ptsz,
+               (cudaStream_t stream, cudaHostFn_t function, void *data, unsigned sync_mode))
+CUDART_PAIR(cudaLaunchHostFunc_v2, _ptsz, (cudaStream_t stream, cudaHostFn_t function, void *data, unsigned sync_mode),
+            sync_mode > 1 ? cudaErrorInvalidValue
+                          : engine_stream_host(engine_stream_handle(stream, own), function, data))
+#endif
 
 /* ---- attributes ---- */
 
@@ -178,6 +186,21 @@ static cudaError_t param_info(const void *function, size_t index, size_t *offset
 CUDART_API cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset, size_t *size) {
   return engine_return(param_info(function, index, offset, size));
 }
+
+#if CUDART_MAJOR >= 13
+static cudaError_t param_count(const void *function, size_t *count) {
+  engine_function_info info;
+  if (!count) return cudaErrorInvalidValue;
+  cudaError_t error = describe(function, &info);
+  if (!error) *count = info.kernel.param_count;
+  return error;
+}
+
+cudaError_t cudaFuncGetParamCount(const void *function, size_t *count);
+CUDART_API cudaError_t cudaFuncGetParamCount(const void *function, size_t *count) {
+  return engine_return(param_count(function, count));
+}
+#endif
 
 /* ---- occupancy ---- */
 

@@ -22,16 +22,19 @@ int engine_unimplemented(const char *call); /* engine.h */
 #define STUB_11_12 STUB
 #define STUB_12_12 ABSENT
 #define STUB_12_13 ABSENT
+#define STUB_13_13 ABSENT
 #elif CUDART_MAJOR == 12
 #define STUB_11_11 ABSENT
 #define STUB_11_12 STUB
 #define STUB_12_12 STUB
 #define STUB_12_13 STUB
+#define STUB_13_13 ABSENT
 #else
 #define STUB_11_11 ABSENT
 #define STUB_11_12 ABSENT
 #define STUB_12_12 ABSENT
 #define STUB_12_13 STUB
+#define STUB_13_13 STUB
 #endif
 
 #define X(name, first, last) STUB_##first##_##last(name)

@@ -143,6 +143,8 @@ void ptx_parse_function(ptx_parser *parser, ptx_linkage linkage, bool entry);
 /* `.reg` within a body, or a .reg parameter: declares registers; the index of the first, or PTX_NO_REG on failure. */
 uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type type, uint32_t vector, uint32_t count,
                            bool range);
+/* A register that the text does not name; PTX_NO_REG on failure. */
+uint32_t ptx_add_nameless(ptx_parser *parser, ptx_type type);
 ptx_prototype *ptx_parse_prototype(ptx_parser *parser);
 
 /* parse_later.c: the `.entry` in hand; true: the kernel is noted, and the token behind it in hand. */

@@ -66,6 +66,16 @@ uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type t
   return first;
 }
 
+uint32_t ptx_add_nameless(ptx_parser *parser, ptx_type type) {
+  const ptx_token name = {.chars = "%index", .length = 6, .place = parser->token.place};
+  uint32_t first = (uint32_t)parser->regs.count;
+  if (!check_registers(parser, &name, 1)) return PTX_NO_REG;
+  char *text = ptx_new(parser, name.length + MAX_SUFFIX);
+  put_name(text, &name, true, first, 0);
+  FF_PUSH(&parser->regs, ((ptx_reg){text, type, 1}));
+  return first;
+}
+
 /* .reg .v4 .f32 a, %r<10>; */
 static void parse_registers(ptx_parser *parser) {
   ptx_declaration declaration;

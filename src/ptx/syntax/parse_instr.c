@@ -166,10 +166,91 @@ static bool parse_offset(ptx_parser *parser, int64_t *offset) {
   return true;
 }
 
-/* a[3]: the address of an element. */
-static bool parse_index(ptx_parser *parser, const ptx_var *var, ptx_operand *out) {
+static bool is_warp_size(const ptx_token *name) { return name->length == 7 && !memcmp(name->chars, "WARP_SZ", 7); }
+
+/* ---- elements whose index is a register ---- */
+
+static bool add_mod(ptx_parser *parser, ptx_instr *instr, ptx_mod mod) {
+  if (instr->mod_count == PTX_MAX_MODS) {
+    ptx_error_here(parser, "more than %d modifiers", PTX_MAX_MODS);
+    return false;
+  }
+  instr->mods[instr->mod_count++] = (uint16_t)mod;
+  instr->mod_set[mod / 64] |= UINT64_C(1) << (mod % 64);
+  if (mod == PTX_MOD_V2) instr->vector = 2;
+  if (mod == PTX_MOD_V4) instr->vector = 4;
+  if (mod == PTX_MOD_V8) instr->vector = 8;
+  return true;
+}
+
+static bool parse_name(ptx_parser *parser, const ptx_token *name, ptx_operand *out);
+
+static ptx_operand number_operand(uint64_t bits) {
+  ptx_operand operand = ptx_no_operand;
+  operand.kind = PTX_OPERAND_INT;
+  operand.bits = bits;
+  return operand;
+}
+
+/* An instruction in front of the one being read: operands[0] becomes a new register of `type`, which is returned. `mod`
+ * PTX_MODS: none. */
+static uint32_t compute(ptx_parser *parser, ptx_opcode opcode, ptx_mod mod, ptx_type of, ptx_type type,
+                        ptx_operand *operands, uint8_t count) {
+  uint32_t reg = ptx_add_nameless(parser, type);
+  bool has_mod = mod != PTX_MODS;
+  ptx_instr instr = {.opcode = opcode,
+                     .place = parser->token.place,
+                     .source_file = parser->source_file,
+                     .source_line = parser->source_line,
+                     .guard = PTX_NO_REG,
+                     .vector = 1,
+                     .types = {of},
+                     .type_count = 1,
+                     .type_words = has_mod ? 2 : 1,
+                     .operand_count = count};
+  if (reg == PTX_NO_REG || (has_mod && !add_mod(parser, &instr, mod))) return PTX_NO_REG;
+  operands[0] = register_operand(reg);
+  instr.operands = ptx_keep_items(parser, operands, count, sizeof *operands);
+  FF_PUSH(&parser->instrs, instr);
+  return reg;
+}
+
+/* a[%r] and a[%r + 3]: the address of element %r + 3 (PTX ISA, "Arrays, Vectors, and Addresses"), computed as ptxas
+ * does, which adds in the index's own width. */
+static bool parse_register_index(ptx_parser *parser, const ptx_symbol *symbol, uint64_t bytes, ptx_operand *out) {
+  ptx_token name = parser->token;
+  ptx_operand index, base = ptx_no_operand;
+  int64_t more = 0;
+  ptx_next(parser);
+  if (!parse_name(parser, &name, &index)) return false;
+  uint32_t bits = index.kind == PTX_OPERAND_REG ? ptx_type_bits(parser->regs.items[index.reg].type) : 0;
+  if (bits != 32 && bits != 64) {
+    ptx_error_at(parser, name.place, FF_PARSE, "an index is a constant or a register of 32 or 64 bits");
+    return false;
+  }
+  ptx_type type = bits == 32 ? PTX_U32 : PTX_U64;
+  if (!parse_offset(parser, &more)) return false;
+  if (more) {
+    ptx_operand sum[3] = {[1] = index, [2] = number_operand((uint64_t)more)};
+    index = register_operand(compute(parser, PTX_OP_ADD, PTX_MODS, type, type, sum, 3));
+  }
+  base.kind = PTX_OPERAND_SYMBOL;
+  base.symbol = symbol;
+  ptx_operand start[2] = {[1] = base};
+  base = register_operand(compute(parser, PTX_OP_MOV, PTX_MODS, PTX_U64, PTX_U64, start, 2));
+  ptx_operand product[4] = {[1] = index, [2] = number_operand(bytes), [3] = base};
+  out->reg = compute(parser, PTX_OP_MAD, bits == 32 ? PTX_MOD_WIDE : PTX_MOD_LO, type, PTX_U64, product, 4);
+  out->symbol = NULL;
+  return out->reg != PTX_NO_REG && ptx_expect(parser, ']', "an index");
+}
+
+/* a[3], a[%r], a[%r + 3]: the address of an element. */
+static bool parse_index(ptx_parser *parser, const ptx_symbol *symbol, ptx_operand *out) {
+  const ptx_var *var = symbol->var;
   uint64_t index, bytes = (ptx_type_bits(var->type) + 7) / 8 * var->vector;
   ptx_next(parser);
+  if (parser->token.kind == PTX_TOKEN_NAME && !is_warp_size(&parser->token))
+    return parse_register_index(parser, symbol, bytes, out);
   if (!ptx_parse_count(parser, "an index", 0, PTX_LIMIT_VARIABLE, &index)) return false;
   out->offset = (int64_t)(index * bytes);
   return ptx_expect(parser, ']', "an index");
@@ -190,9 +271,8 @@ static bool parse_name(ptx_parser *parser, const ptx_token *name, ptx_operand *o
   if (!binding->symbol) return parse_register(parser, name, binding, number, out);
   out->kind = PTX_OPERAND_SYMBOL;
   out->symbol = binding->symbol;
-  const ptx_var *var = binding->symbol->var;
-  if (var && parser->token.kind == '[') {
-    if (!parse_index(parser, var, out)) return false;
+  if (binding->symbol->var && parser->token.kind == '[') {
+    if (!parse_index(parser, binding->symbol, out)) return false;
     out->kind = PTX_OPERAND_ADDRESS;
   }
   return parse_offset(parser, &out->offset);
@@ -291,7 +371,7 @@ static bool parse_pair(ptx_parser *parser, ptx_operand *out) {
 static bool parse_negated(ptx_parser *parser, ptx_operand *out, bool *good) {
   if (parser->token.kind != '!' && parser->token.kind != '-') return false;
   ptx_token next = ptx_peek(parser);
-  if (next.kind != PTX_TOKEN_NAME || (next.length == 7 && memcmp(next.chars, "WARP_SZ", 7) == 0)) return false;
+  if (next.kind != PTX_TOKEN_NAME || is_warp_size(&next)) return false;
   ptx_next(parser);
   ptx_next(parser);
   *good = parse_name(parser, &next, out);
@@ -318,7 +398,7 @@ static bool parse_operand(ptx_parser *parser, ptx_operand *out, int level) {
   case '[': good = parse_address(parser, out, level); break;
   case PTX_TOKEN_NAME: {
     ptx_token name = parser->token;
-    if (name.length == 7 && memcmp(name.chars, "WARP_SZ", 7) == 0) return parse_number(parser, out);
+    if (is_warp_size(&name)) return parse_number(parser, out);
     ptx_next(parser);
     good = parse_name(parser, &name, out);
     break;
@@ -394,19 +474,6 @@ static bool parse_branch(ptx_parser *parser, statement *st) {
 }
 
 /* ---- modifiers ---- */
-
-static bool add_mod(ptx_parser *parser, ptx_instr *instr, ptx_mod mod) {
-  if (instr->mod_count == PTX_MAX_MODS) {
-    ptx_error_here(parser, "more than %d modifiers", PTX_MAX_MODS);
-    return false;
-  }
-  instr->mods[instr->mod_count++] = (uint16_t)mod;
-  instr->mod_set[mod / 64] |= UINT64_C(1) << (mod % 64);
-  if (mod == PTX_MOD_V2) instr->vector = 2;
-  if (mod == PTX_MOD_V4) instr->vector = 4;
-  if (mod == PTX_MOD_V8) instr->vector = 8;
-  return true;
-}
 
 /* .mod.mod.type.type; *unknown: there was a word that is neither. False: too many. */
 static bool parse_mods(ptx_parser *parser, ptx_instr *instr, bool *unknown) {

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Registration and launches from end to end: PTX in a fat binary, host stubs, arguments, symbols, attributes,
  * faults. */
+#include "driver/copy_attributes.h"
 #include "program.h"
+
+cudaError_t cudaFuncGetParamCount(const void *, size_t *),
+    cudaLaunchHostFunc_v2(cudaStream_t, cudaHostFn_t, void *, unsigned),
+    cudaMemcpyWithAttributesAsync(void *, const void *, size_t, cudaMemcpyAttributes *, cudaStream_t),
+    cudaMemcpy3DWithAttributesAsync(cudaMemcpy3DBatchOp *, unsigned long long, cudaStream_t);
 
 #define ENTRY ".visible .entry "
 #define INDEX                \
@@ -223,6 +229,10 @@ static void attributes_and_occupancy(void **state) {
   assert_int_equal(offset, 16);
   assert_int_equal(size, 8);
   expect(cudaFuncGetParamInfo(affine, 4, &offset, &size), cudaErrorInvalidValue);
+  succeed(cudaFuncGetParamCount(affine, &size));
+  assert_int_equal(size, 4);
+  expect(cudaFuncGetParamCount(affine, NULL), cudaErrorInvalidValue);
+  expect(cudaFuncGetParamCount(NULL, &size), cudaErrorInvalidDeviceFunction);
   succeed(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, count, 1024, 0, 0));
   int threads_per_sm;
   succeed(cudaDeviceGetAttribute(&threads_per_sm, cudaDevAttrMaxThreadsPerMultiProcessor, 0));
@@ -500,6 +510,38 @@ static void a_register_limit_of_the_compiler(void **state) {
   free(text.chars);
 }
 
+/* Calls that came with CUDA 13.1 and 13.2. */
+static void count_call(void *calls) { ++*(int *)calls; }
+
+static void calls_of_later_versions(void **state) {
+  uint32_t words[4] = {5, 6, 7, 8}, back[4], *a, *b;
+  int calls = 0;
+  cudaMemcpyAttributes in_order = {.srcAccessOrder = 1}, of_no_order = {0};
+  cudaStream_t stream;
+  succeed(cudaStreamCreate(&stream));
+  for (unsigned mode = 0; mode < 2; mode++) succeed(cudaLaunchHostFunc_v2(stream, count_call, &calls, mode));
+  succeed(cudaStreamSynchronize(stream));
+  assert_int_equal(calls, 2);
+  expect(cudaLaunchHostFunc_v2(stream, count_call, &calls, 2), cudaErrorInvalidValue);
+  succeed(cudaMalloc((void **)&a, 16));
+  succeed(cudaMalloc((void **)&b, 16));
+  succeed(cudaMemcpy(a, words, 16, cudaMemcpyHostToDevice));
+  succeed(cudaMemcpyWithAttributesAsync(b + 1, a, 8, &in_order, stream));
+  cudaMemcpy3DBatchOp box = {
+      .src = {.type = 1, .op.ptr = {.ptr = a + 3}}, .dst = {.type = 1, .op.ptr = {.ptr = b + 3}}, .extent = {4, 1, 1}};
+  box.srcAccessOrder = 1;
+  succeed(cudaMemcpy3DWithAttributesAsync(&box, 0, stream));
+  succeed(cudaStreamSynchronize(stream));
+  succeed(cudaMemcpy(back, b, 16, cudaMemcpyDeviceToHost));
+  assert_memory_equal(back, ((uint32_t[]){0, 5, 6, 8}), 16);
+  expect(cudaMemcpyWithAttributesAsync(b, a, 8, &of_no_order, stream), cudaErrorInvalidValue);
+  expect(cudaMemcpyWithAttributesAsync(b, a, 8, &in_order, NULL), cudaErrorInvalidValue);
+  expect(cudaMemcpy3DWithAttributesAsync(&box, 1, stream), cudaErrorInvalidValue);
+  succeed(cudaFree(a));
+  succeed(cudaFree(b));
+  succeed(cudaStreamDestroy(stream));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_register_limit_of_the_compiler),
@@ -509,6 +551,7 @@ int main(void) {
       cmocka_unit_test(launches_are_refused),
       cmocka_unit_test(extended_launches),
       cmocka_unit_test(attributes_and_occupancy),
+      cmocka_unit_test(calls_of_later_versions),
       cmocka_unit_test(symbols),
       cmocka_unit_test(linked_modules),
       cmocka_unit_test(kernel_time),

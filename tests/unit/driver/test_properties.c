@@ -53,9 +53,9 @@ static void test_layout(void **state) {
 
 static void test_attributes(void **state) {
   int value;
-  for (int number = 1; number <= 147; number++) assert_true(properties_attribute(&machine, 0, number, &value));
+  for (int number = 1; number <= 161; number++) assert_true(properties_attribute(&machine, 0, number, &value));
   assert_false(properties_attribute(&machine, 0, 0, &value));
-  assert_false(properties_attribute(&machine, 0, 148, &value));
+  assert_false(properties_attribute(&machine, 0, 162, &value));
   assert_false(properties_attribute(&machine, 0, -1, &value));
   assert_int_equal(attribute(cudaDevAttrComputeCapabilityMajor), 7);
   assert_int_equal(attribute(cudaDevAttrComputeCapabilityMinor), 0);
