@@ -392,29 +392,25 @@ bool decode_prefetch(decoder *d) {
 static const ptx_mod atomic_ops[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_INC,  PTX_MOD_DEC,
                                      PTX_MOD_AND, PTX_MOD_OR,  PTX_MOD_XOR, PTX_MOD_EXCH, PTX_MOD_CAS};
 
-bool decode_atomic(decoder *d) {
+/* One element: of a vector each is an atomic operation of its own, as the manual says. */
+static bool atomic_element(decoder *d, ptx_mod op, ptx_type type, uint32_t element) {
   const ptx_instr *instr = d->instr;
   bool returns = instr->opcode == PTX_OP_ATOM;
   uint32_t next = returns ? 1 : 0, base;
-  ptx_mod op = PTX_MODS;
-  for (size_t n = 0; n < sizeof atomic_ops / sizeof *atomic_ops; n++)
-    if (ptx_has(instr, atomic_ops[n])) op = atomic_ops[n];
-  if (!instr->type_count || instr->vector != 1 || instr->operand_count < next + 2)
-    return decode_fail(d, "this form of atom or red");
-  ptx_type type = instr->types[instr->type_count - 1];
-  exec_atomic_function function = op == PTX_MODS ? NULL : exec_atomic_find(op, type, true);
-  if (!function) return decode_fail(d, "this atomic operation on .%s", ptx_type_text(type));
   ptx_space space = ptx_instr_space(instr);
   exec_access *a = decode_new_access(d, EXEC_OP_ATOMIC, space, type);
-  a->atomic = function;
+  a->atomic = exec_atomic_find(op, type, true);
   a->atomic_shared = exec_atomic_find(op, type, false);
+  a->elements = 1;
+  a->log2_total = (uint8_t)__builtin_ctz(a->bytes);
+  a->whole = false;
   a->poll = 0;
   a->system = ptx_has(instr, PTX_MOD_SYS);
   a->slot_bytes = (uint8_t)exec_type_slot(type);
   bool wide;
   int64_t add;
   if (!decode_address(d, &instr->operands[next], space, &base, &wide, &add)) return false;
-  if (!decode_source(d, &instr->operands[next + 1], type, &a->data[0])) return false;
+  if (!decode_source(d, data_operand(&instr->operands[next + 1], element), type, &a->data[0])) return false;
   a->compare = a->data[0];
   if (op == PTX_MOD_CAS) { /* atom.cas d, [a], b, c: c is stored if the cell equals b */
     if (instr->operand_count < next + 3) return decode_fail(d, "atom.cas without a third operand");
@@ -422,14 +418,50 @@ bool decode_atomic(decoder *d) {
   }
   uint32_t dst = 0;
   if (returns) {
-    a->returns = instr->operands[0].kind == PTX_OPERAND_REG && !d->layout->dead[d->index];
-    if (!decode_destination(d, &instr->operands[0], type, &dst)) return false;
+    const ptx_operand *result = data_operand(&instr->operands[0], element);
+    a->returns = result->kind == PTX_OPERAND_REG && !d->layout->dead[d->index];
+    if (!decode_destination(d, result, type, &dst)) return false;
     if (a->returns) {
       a->trace_flags |= TRACE_RETURNS;
-      a->load[0] = d->load_number[instr->operands[0].reg];
+      a->load[0] = d->load_number[result->reg];
     }
   }
-  decode_emit_access(d, a, base, wide, add)->dst = dst;
+  decode_emit_access(d, a, base, wide, add + (int64_t)element * a->bytes)->dst = dst;
+  return true;
+}
+
+/* Does an element's result go where a later element's operand is? */
+static bool overlaps(const ptx_operand *result, const ptx_operand *data, uint32_t elements) {
+  for (uint32_t e = 0; e < elements; e++)
+    for (uint32_t later = e + 1; later < elements; later++) {
+      const ptx_operand *to = data_operand(result, e), *from = data_operand(data, later);
+      if (to->kind == PTX_OPERAND_REG && from->kind == PTX_OPERAND_REG && to->reg == from->reg) return true;
+    }
+  return false;
+}
+
+bool decode_atomic(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  bool returns = instr->opcode == PTX_OP_ATOM;
+  uint32_t next = returns ? 1 : 0, elements = instr->vector;
+  ptx_mod op = PTX_MODS;
+  for (size_t n = 0; n < sizeof atomic_ops / sizeof *atomic_ops; n++)
+    if (ptx_has(instr, atomic_ops[n])) op = atomic_ops[n];
+  if (!instr->type_count || instr->operand_count < next + 2) return decode_fail(d, "this form of atom or red");
+  ptx_type type = instr->types[instr->type_count - 1];
+  if (op == PTX_MODS || !exec_atomic_find(op, type, true))
+    return decode_fail(d, "this atomic operation on .%s", ptx_type_text(type));
+  const ptx_operand *data = &instr->operands[next + 1];
+  if (elements > 1) {
+    if (op == PTX_MOD_CAS || ptx_instr_space(instr) == PTX_SPACE_SHARED)
+      return decode_fail(d, "this form of atom or red on vectors");
+    if (!check_elements(d, data, elements) || (returns && !check_elements(d, &instr->operands[0], elements)))
+      return false;
+    if (returns && overlaps(&instr->operands[0], data, elements))
+      return decode_fail(d, "a vector's results in registers of its operands");
+  }
+  for (uint32_t e = 0; e < elements; e++)
+    if (!atomic_element(d, op, type, e)) return false;
   return true;
 }
 

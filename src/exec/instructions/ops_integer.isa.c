@@ -85,19 +85,24 @@ OPS_INLINE int32_t ops_sub_sat_s8(int32_t a, int32_t b) { return ops_clamp_s8(a 
 #define OPS_DP4A(A, B, a, b) (A(a, 0) * B(b, 0) + A(a, 1) * B(b, 1) + A(a, 2) * B(b, 2) + A(a, 3) * B(b, 3))
 #define OPS_DP2A(A, B, a, b, first) (A(a, 0) * B(b, first) + A(a, 1) * B(b, (first) + 1))
 
-/* --- Carries. CC.CF is one bit per lane; lanes outside the mask keep theirs. For subtraction it is the borrow. --- */
+/* --- Carries. CC.CF is one bit per lane; lanes outside the mask keep theirs. The manual calls it the borrow of a
+ * subtraction and leaves open what an addc finds after one. GPUs compute x - y as x + ~y + 1 and keep the carry of
+ * that: 1 where nothing is borrowed. nvcc's division of __int128 asks addc whether a subtraction has borrowed. --- */
 
 #define OPS_CARRY_add(x, y, in) ((x) + (y) + (in))
-#define OPS_CARRY_sub(x, y, in) ((x) - (y) - (in))
+#define OPS_CARRY_sub(x, y, in) ((x) - (y) - !(in))
 #define OPS_OUT_add(x, y, in, r) ((r) < (x) || ((in) && (r) == (x)))
-#define OPS_OUT_sub(x, y, in, r) ((x) < (y) || ((in) && (x) == (y)))
+#define OPS_OUT_sub(x, y, in, r) ((x) > (y) || ((in) && (x) == (y)))
+#define OPS_FIRST_add 0 /* what comes in where a chain begins */
+#define OPS_FIRST_sub 1
 #define OPS_CARRY(form, fn, D, reads, lanes_read, x, y, op, takes, gives)                                           \
   OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
     CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                                      \
     _Alignas(64) OPS_FLAG_(OPS_WIDE_##D) t[32];                                                                     \
     const CELL_##D carry = w->carry;                                                                                \
     reads OPS_LANES_##form OPS_LOOP {                                                                               \
-      lanes_read const CELL_##D c_in = (takes) && (carry & OPS_BIT(OPS_WIDE_##D)) ? 1 : 0, left = (x), right = (y); \
+      lanes_read const CELL_##D c_in = (takes) ? (carry & OPS_BIT(OPS_WIDE_##D)) != 0 : OPS_FIRST_##op, left = (x), \
+                                right = (y);                                                                        \
       const CELL_##D r = OPS_CARRY_##op(left, right, c_in);                                                         \
       t[l] = OPS_OUT_##op(left, right, c_in, r) ? -1 : 0;                                                           \
       OPS_STORE_##form(D, r);                                                                                       \

@@ -405,6 +405,39 @@ def carry_files(kind, bits, top):
         high = I.multiply(kind, "hi", a, b) + a + (low >> bits)
         return (I.multiply(kind, "hi", b, c) + b + (high >> bits)) & top, high & top, low & top
 
+    def not_borrowed(a, b, c):
+        return int(a >= b)
+
+    def borrowed(a, b, c):
+        low = a + b
+        return (c - a - (low <= top)) & top
+
+    def through(a, b, c):
+        low = a - b
+        middle = c + a + (low >= 0)
+        return (b - c - (middle <= top)) & top
+
+    # a subtraction is x + ~y + 1: its carry is set where nothing is borrowed, and subc takes one from every addition
+    # without a carry
+    for name, function, body in (
+        ("addc.after.sub.cc", not_borrowed, ["sub.cc.{kind} %x, %a, %b;", "addc.{kind} %d, 0, 0;"]),
+        ("subc.after.add.cc", borrowed, ["add.cc.{kind} %x, %a, %b;", "subc.{kind} %d, %c, %a;"]),
+        (
+            "subc.after.addc.cc",
+            through,
+            ["sub.cc.{kind} %x, %a, %b;", "addc.cc.{kind} %y, %c, %a;", "subc.{kind} %d, %b, %c;"],
+        ),
+    ):
+        yield lanes(
+            f"{name}.{kind}",
+            kind,
+            [kind] * 3,
+            (lambda f: lambda a, b, c: f(a & top, b & top, c & top))(function),
+            "additions and subtractions in one chain",
+            body=[line.format(kind=kind) for line in body],
+            registers=[f"{kind} %x", f"{kind} %y"],
+            count=48,
+        )
     for index, part in enumerate(("last", "through", "first")):
         pick = lambda f, i=index: (lambda a, b, c: f(a, b, c)[i])
         chosen = ["%d", "%y", "%x"][index]

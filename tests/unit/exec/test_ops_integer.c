@@ -129,8 +129,9 @@ static void carries(const form *f, sample *x, int l) {
   uwide a = fit(x->s[0][l], bits), b = fit(x->s[1][l], bits), c = fit(x->s[2][l], bits), r;
   ptx_opcode op = f->instr.opcode;
   bool takes = op == PTX_OP_ADDC || op == PTX_OP_SUBC || op == PTX_OP_MADC;
-  uwide in = takes ? x->carry >> l & 1 : 0;
-  if (op == PTX_OP_SUB || op == PTX_OP_SUBC) r = a - b - in;
+  bool subtracts = op == PTX_OP_SUB || op == PTX_OP_SUBC;
+  uwide in = takes ? x->carry >> l & 1 : subtracts;
+  if (subtracts) r = a + fit((uint64_t)~b, bits) + in; /* the adder's carry, not a borrow */
   else {
     if (op == PTX_OP_MAD || op == PTX_OP_MADC) {
       a = fit((uint64_t)product_part(f, extend((uint64_t)a, bits, s), extend((uint64_t)b, bits, s)), bits);
@@ -139,7 +140,7 @@ static void carries(const form *f, sample *x, int l) {
     r = a + b + in;
   }
   x->d[l] = fit((uint64_t)r, bits);
-  bool out = r >> bits & 1; /* a borrow shows there as well */
+  bool out = r >> bits & 1;
   if (has(f, PTX_MOD_CC)) expect_pred(&x->carry_out, l, out);
   else x->carry_out = x->carry;
 }
