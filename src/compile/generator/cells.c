@@ -227,33 +227,36 @@ static void move_two_rows(const piece *p, value start, value second_start, value
   if (!a->n->store) gen_store(g, v, place_in_row(p), 32);
 }
 
-/* LLVM makes a branch per lane of a gather for AVX2, which a loop over the lanes that access is better than. */
 static void gather_piece(const piece *p, value offset) {
   const access *a = p->a;
   generator *g = a->g;
   LLVMTypeRef type = LLVMVectorType(a->cell, PIECE), pointers = LLVMVectorType(LLVMPointerType(a->cell, 0), PIECE),
               types[2] = {type, pointers};
   if (LLVMTypeOf(offset) == LLVMVectorType(g->i32, PIECE))
-    offset = LLVMBuildZExt(a->b, offset, LLVMVectorType(g->i64, PIECE), "");
+    offset = LLVMBuildSExt(a->b, offset, LLVMVectorType(g->i64, PIECE), "");
   value at = LLVMBuildBitCast(a->b, LLVMBuildGEP2(a->b, g->i8, p->base, &offset, 1, ""), pointers, "");
-  value all = LLVMConstAllOnes(LLVMVectorType(g->i1, PIECE));
-  value arguments[4] = {at, gen_i32(g, a->n->bytes), p->mask ? p->mask : all,
-                        p->mask ? gen_load(g, type, place_in_row(p), 32) : LLVMGetUndef(type)};
+  value arguments[4] = {at, gen_i32(g, a->n->bytes), p->mask, gen_load(g, type, place_in_row(p), 32)};
   gen_store(g, gen_intrinsic(g, "llvm.masked.gather", types, 2, arguments, 4), place_in_row(p), 32);
 }
 
-/* Each of its lanes, one after the other: without a loop. */
-static void move_cells_of_piece(const piece *p, value offset) {
+/* Each of its lanes, one after the other, without a loop: where all access, that is faster than a gather on some
+ * processors and as fast on others. */
+static void move_cells_of_piece(const piece *p, uint32_t offset_bytes) {
   const access *a = p->a;
   generator *g = a->g;
-  LLVMTypeRef type = LLVMVectorType(a->cell, PIECE);
+  LLVMTypeRef type = LLVMVectorType(a->slot, PIECE), offset_type = offset_bytes == 4 ? g->i32 : g->i64;
   value all = a->n->store ? gen_load(g, type, place_in_row(p), 32) : LLVMGetUndef(type);
   for (uint32_t l = 0; l < PIECE; l++) {
-    value lane = gen_i32(g, l), one = LLVMBuildExtractElement(a->b, offset, lane, "");
-    if (LLVMTypeOf(one) == g->i32) one = LLVMBuildZExt(a->b, one, g->i64, "");
+    value lane = gen_i32(g, l), one = element_of(a, offset_type, p->offsets, gen_i64(g, p->first + l), offset_bytes);
+    if (offset_bytes == 4) one = LLVMBuildZExt(a->b, one, g->i64, "");
     value at = LLVMBuildGEP2(a->b, g->i8, p->base, &one, 1, "");
-    if (a->n->store) gen_store(g, LLVMBuildExtractElement(a->b, all, lane, ""), at, a->n->bytes);
-    else all = LLVMBuildInsertElement(a->b, all, gen_load(g, a->cell, at, a->n->bytes), lane, "");
+    if (a->n->store) {
+      value cell = LLVMBuildTrunc(a->b, LLVMBuildExtractElement(a->b, all, lane, ""), a->cell, "");
+      gen_store(g, cell, at, a->n->bytes);
+    } else {
+      value cell = access_extended(a, gen_load(g, a->cell, at, a->n->bytes), a->slot);
+      all = LLVMBuildInsertElement(a->b, all, cell, lane, "");
+    }
   }
   if (!a->n->store) gen_store(g, all, place_in_row(p), 32);
 }
@@ -261,8 +264,8 @@ static void move_cells_of_piece(const piece *p, value offset) {
 /* Those that access, of any shape. */
 static void move_any_piece(const piece *p, value offset, uint32_t offset_bytes) {
   const access *a = p->a;
-  if (a->g->wide_vectors && !a->n->store) gather_piece(p, offset);
-  else if (!p->bits) move_cells_of_piece(p, offset);
+  if (!p->bits) move_cells_of_piece(p, offset_bytes);
+  else if (a->g->wide_vectors && !a->n->store) gather_piece(p, offset);
   else each(a, offset_bytes, p->base, p->offsets, p->row, LLVMBuildShl(a->b, p->bits, gen_i32(a->g, p->first), ""));
 }
 
@@ -315,8 +318,7 @@ static void move_piece(piece *p, uint32_t offset_bytes) {
 /* ---- all of them ---- */
 
 /* One cell for all lanes that access, if it is that; goes on where it is not. done: behind both. */
-static void load_one_cell(const access *a, value function, value base, value offset, value offsets,
-                          LLVMBasicBlockRef done) {
+static void load_one_cell(const access *a, value function, value base, value offset, LLVMBasicBlockRef done) {
   generator *g = a->g;
   LLVMBasicBlockRef one = gen_block(g, "one"), many = gen_block(g, "many");
   LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(offset));
@@ -325,7 +327,8 @@ static void load_one_cell(const access *a, value function, value base, value off
     value arguments[2] = {a->bits, LLVMConstInt(g->i1, 0, false)};
     value lane =
         LLVMBuildAnd(a->b, gen_intrinsic(g, "llvm.cttz", &g->i32, 1, arguments, 2), gen_i32(g, EXEC_LANES - 1), "");
-    first = element_of(a, type, offsets, LLVMBuildZExt(a->b, lane, g->i64, ""), type == g->i32 ? 4 : 8);
+    first =
+        element_of(a, type, gen_in_memory(g, offset), LLVMBuildZExt(a->b, lane, g->i64, ""), type == g->i32 ? 4 : 8);
   }
   value other = LLVMBuildICmp(a->b, LLVMIntNE, offset, gen_splat(g, first), "");
   value same = a->bits ? none_of(a, other) : gen_same(g, offset, gen_splat(g, first));
@@ -340,27 +343,92 @@ static void load_one_cell(const access *a, value function, value base, value off
   LLVMPositionBuilderAtEnd(a->b, many);
 }
 
-/* base: of the pointers; offset: bytes from it, of each lane that accesses, not negative. */
+/* Do so many lanes access the cell behind the one that the lane before accesses that there are rows to look for? */
+static value has_rows(const access *a, value offset) {
+  generator *g = a->g;
+  value pick[EXEC_LANES];
+  for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, l ? l - 1 : 0);
+  value before =
+      LLVMBuildShuffleVector(a->b, offset, LLVMGetUndef(LLVMTypeOf(offset)), LLVMConstVector(pick, EXEC_LANES), "");
+  value step = gen_splat(g, LLVMConstInt(LLVMGetElementType(LLVMTypeOf(offset)), a->n->bytes, false));
+  value bits = gen_bits(g, LLVMBuildICmp(a->b, LLVMIntEQ, offset, LLVMBuildAdd(a->b, before, step, ""), ""));
+  if (a->bits) bits = LLVMBuildAnd(a->b, bits, a->bits, "");
+  value count = gen_intrinsic(g, "llvm.ctpop", &g->i32, 1, &bits, 1);
+  return LLVMBuildICmp(a->b, LLVMIntUGE, count, gen_i32(g, EXEC_LANES / 4), "");
+}
+
+/* LLVM makes a branch per lane of a gather for AVX2, which a loop over the lanes that access is better than. */
+static void gather_all(const access *a, value function, value base, value offset) {
+  generator *g = a->g;
+  LLVMTypeRef type = gen_vector_type(a->cell), pointers = gen_vector_type(LLVMPointerType(a->cell, 0)),
+              types[2] = {type, pointers};
+  value row = row_of(function, 0);
+  /* offsets in shared memory are below 2^31: with their sign, they are indices of 32 bits to LLVM */
+  if (LLVMTypeOf(offset) == gen_vector_type(g->i32)) offset = LLVMBuildSExt(a->b, offset, gen_vector_type(g->i64), "");
+  value at = LLVMBuildBitCast(a->b, LLVMBuildGEP2(a->b, g->i8, base, &offset, 1, ""), pointers, "");
+  value arguments[4] = {at, gen_i32(g, a->n->bytes), gen_lanes(g, a->bits), gen_load(g, type, row, 64)};
+  gen_store(g, gen_intrinsic(g, "llvm.masked.gather", types, 2, arguments, 4), row, 64);
+}
+
+typedef struct all_cells {
+  const access *a;
+  value function, base, offset; /* base: of the pointers; offset: bytes from it, of each lane that accesses */
+  value offsets;                /* the same in memory: results may come where the addresses are */
+  uint32_t offset_bytes;
+} all_cells;
+
+/* What belongs to lanes first .. first + PIECE - 1. */
+static piece piece_of_cells(const all_cells *c, uint32_t first) {
+  return (piece){.a = c->a,
+                 .first = first,
+                 .base = c->base,
+                 .offset = c->offset,
+                 .offsets = c->offsets,
+                 .row = row_of(c->function, 0)};
+}
+
+static void move_pieces(all_cells c) {
+  c.offsets = gen_in_memory(c.a->g, c.offset);
+  for (uint32_t first = 0; first < EXEC_LANES; first += PIECE) {
+    piece p = piece_of_cells(&c, first);
+    move_piece(&p, c.offset_bytes);
+  }
+}
+
+/* Without looking for rows. */
+static void move_scattered(all_cells c) {
+  const access *a = c.a;
+  c.offsets = gen_in_memory(a->g, c.offset);
+  for (uint32_t first = 0; first < EXEC_LANES && !a->bits && a->n->elements == 1; first += PIECE) {
+    piece p = piece_of_cells(&c, first);
+    move_cells_of_piece(&p, c.offset_bytes);
+  }
+  if (!a->bits && a->n->elements == 1) return;
+  value lanes = a->bits ? a->bits : gen_i32(a->g, UINT32_MAX);
+  for (uint32_t e = 0; e < a->n->elements; e++)
+    each(a, c.offset_bytes, gen_at(a->g, c.base, (uint64_t)e * a->n->bytes), c.offsets, row_of(c.function, e), lanes);
+}
+
+/* No offset of a lane that accesses is negative. */
 static void do_cells(const access *a, value function, value base, value offset) {
   generator *g = a->g;
-  const native_instr *n = a->n;
-  uint32_t offset_bytes = LLVMTypeOf(offset) == gen_vector_type(g->i32) ? 4 : 8;
-  value offsets = gen_in_memory(g, offset); /* results may come where the addresses are */
-  if (n->elements == 1 && n->bytes == n->slot_bytes) {
-    LLVMBasicBlockRef done = gen_block(g, "done");
-    if (!n->store) load_one_cell(a, function, base, offset, offsets, done);
-    for (uint32_t first = 0; first < EXEC_LANES; first += PIECE) {
-      piece p = {
-          .a = a, .first = first, .base = base, .offset = offset, .offsets = offsets, .row = row_of(function, 0)};
-      move_piece(&p, offset_bytes);
-    }
-    LLVMBuildBr(a->b, done);
-    LLVMPositionBuilderAtEnd(a->b, done);
+  all_cells c = {a, function, base, offset, NULL, LLVMTypeOf(offset) == gen_vector_type(g->i32) ? 4 : 8};
+  if (a->n->elements > 1 || a->n->bytes != a->n->slot_bytes) {
+    move_scattered(c);
     return;
   }
-  value lanes = a->bits ? a->bits : gen_i32(g, UINT32_MAX);
-  for (uint32_t e = 0; e < n->elements; e++)
-    each(a, offset_bytes, gen_at(g, base, (uint64_t)e * n->bytes), offsets, row_of(function, e), lanes);
+  LLVMBasicBlockRef done = gen_block(g, "done"), rows = gen_block(g, "rows"), scattered = gen_block(g, "scattered");
+  bool gathers = a->bits && g->wide_vectors && !a->n->store; /* also of one cell */
+  if (!a->n->store && !gathers) load_one_cell(a, function, base, offset, done);
+  LLVMBuildCondBr(a->b, has_rows(a, offset), rows, scattered);
+  LLVMPositionBuilderAtEnd(a->b, rows);
+  move_pieces(c);
+  LLVMBuildBr(a->b, done);
+  LLVMPositionBuilderAtEnd(a->b, scattered);
+  if (gathers) gather_all(a, function, base, offset);
+  else move_scattered(c);
+  LLVMBuildBr(a->b, done);
+  LLVMPositionBuilderAtEnd(a->b, done);
 }
 
 static void end_function(const access *a, value function, fork f, bool global) {
@@ -432,6 +500,10 @@ static void operand_places(generator *g, uint32_t k, bool read, value *places) {
   uint32_t offset = g->plan->operands[k].offset, slot = g->plan->slot_of[k];
   places[0] = places[1] = offset & 1 ? gen_at(g, g->pool, offset & ~1u) : gen_at(g, g->frame, offset);
   if (read && slot != NATIVE_NONE && g->slots[slot].stale) places[0] = gen_in_memory(g, gen_vector(g, k));
+}
+
+bool access_cells_are_faster(const access *a, bool global) {
+  return a->n->elements == 1 && access_has_cells(a, global);
 }
 
 bool access_has_cells(const access *a, bool global) {

@@ -52,7 +52,9 @@ bool access_row_of_shared(const access *a, value lanes);
 /* ---- cells.c ---- */
 /* Of the lanes a->bits; false: not of this kind. */
 bool access_cells(const access *a, bool global);
-/* The same in two steps: is it of such a kind? And the call alone, after which results are in the frame. */
+/* The same in two steps: is it of such a kind? And the call alone, after which results are in the frame. Faster: than
+ * the handler is for a full warp. */
+bool access_cells_are_faster(const access *a, bool global);
 bool access_has_cells(const access *a, bool global);
 void access_call_cells(const access *a, bool global);
 

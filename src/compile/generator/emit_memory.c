@@ -75,7 +75,7 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.slow);
   bool global = n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC;
-  if (!scalar && g->full && !a->guard && n->space != NATIVE_PARAM && access_has_cells(a, global))
+  if (!scalar && g->full && !a->guard && n->space != NATIVE_PARAM && access_cells_are_faster(a, global))
     access_call_cells(a, global);
   else gen_call_handler(g, n);
   value slow[4];
