@@ -26,8 +26,7 @@ static uint8_t zeros_of(uint64_t bits) {
  * alignment allows. */
 uint8_t ptx_symbol_zeros(const ptx_symbol *symbol, int64_t offset) {
   const ptx_var *var = symbol ? symbol->var : NULL;
-  uint8_t zeros = zeros_of((uint64_t)offset),
-          place = var && var->size ? LANE_ZEROS : zeros_of(var ? var->align : 0);
+  uint8_t zeros = zeros_of((uint64_t)offset), place = var && var->size ? LANE_ZEROS : zeros_of(var ? var->align : 0);
   return !symbol || zeros < place ? zeros : place;
 }
 
