@@ -243,8 +243,7 @@ void tlb_clean(gmmu *g, uint64_t address, const pager_unit *unit) {
 static void shoot_down_units(gmmu *g, uint64_t address) {
   const pager_chunk *chunk = pager_chunk_at(g->pager, address);
   const pager_unit *unit = &chunk->units[address % FF_BLOCK_BYTES >> g->pager->unit_shift];
-  for (; unit; unit = pager_unit_next(g->pager, chunk, unit))
-    shoot_down(g, tlb_key(g, address, PAGER_LEAF_MIN, unit));
+  for (; unit; unit = pager_unit_next(g->pager, chunk, unit)) shoot_down(g, tlb_key(g, address, PAGER_LEAF_MIN, unit));
 }
 
 /* When a block becomes one page all its groups were: no smaller entries are left to remove. */
