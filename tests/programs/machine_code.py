@@ -8,7 +8,7 @@ PROGRAM is machine_code.c's. ptxas and nvdisasm come from PyPI into BUILD-FOLDER
 (exit status 77). Kernels are compared whose loops ptxas leaves as they are (as many accesses to global memory at each depth):
 in code that it unrolls nothing stands for the same. Instructions count 8 times as much in each loop around them. The blocks
 that call ptxas's own slow paths (divisions of subnormal numbers) are left out: hardly any lane takes them.
-LIMITS has how far a class may be from ptxas's count: the geometric mean of ours / ptxas and the mean of |ours / ptxas - 1|.
+LIMITS has how far a class may be from ptxas's count.
 """
 import collections
 import math
@@ -29,11 +29,11 @@ CLASSES = {  # first words of machine instructions
     "memory": "LDG STG LD ST RED ATOM ATOMG",
 }
 CLASS_OF = {word: name for name, words in CLASSES.items() for word in words.split()}
-LIMITS = {  # what the class is: mean of logarithms at most this far from 1, mean error at most
-    "slots": (0.10, 0.20),
-    "fma": (0.20, 0.30),
-    "alu": (0.15, 0.30),
-    "busier": (0.10, 0.25),  # of FMA and ALU: what bounds the time of kernels that compute
+LIMITS = {  # class: how far the geometric mean may be from 1, and the mean error
+    "slots": (0.06, 0.13),
+    "fma": (0.15, 0.16),
+    "alu": (0.08, 0.28),
+    "busier": (0.05, 0.20),  # of FMA and ALU: what bounds the time of kernels that compute
 }
 
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ptx/analysis/dataflow.h"
+#include "ptx/analysis/lane_facts.h"
 #include "ptx/analysis/shared_loads.h"
 
 enum { /* latencies in cycles, where that of an addition is four */
@@ -18,6 +19,9 @@ enum { /* latencies in cycles, where that of an addition is four */
        DOUBLE = 8,
        SREG = 20,
        MATRIX = 32
+};
+enum {
+  SHORT = 7 /* instructions that a branch jumps over and a compiler gives a predicate instead */
 };
 
 typedef struct sequence { /* the machine instructions that a PTX instruction becomes, and its latency */
@@ -403,6 +407,29 @@ static void balance_block(folding *f, const ptx_block *block) {
   }
 }
 
+static void add_slot(ptx_cost *cost) {
+  if (cost->count[PTX_PIPE_SLOTS] < PTX_COST_MAX) cost->count[PTX_PIPE_SLOTS]++;
+}
+
+/* Short conditions become predicates of what they guard. */
+static bool is_predicated(const ptx_cfg *cfg, const ptx_block *block) {
+  const ptx_block *guarded = &cfg->blocks[block->successors[0]];
+  return guarded->successor_count == 1 && guarded->successors[0] == block->successors[1] &&
+         guarded->end - guarded->first <= SHORT;
+}
+
+/* Where lanes may part, the hardware is told where they meet: an instruction before the branch (BSSY), and one at the
+ * place (BSYNC). */
+static void count_meeting_point(folding *f, const ptx_cfg *cfg, const ptx_lane_fact *facts, const ptx_block *block) {
+  if (block->end == block->first || block->successor_count != 2 || block->postdominator == PTX_NO_REG) return;
+  const ptx_instr *branch = &f->func->instrs[block->end - 1];
+  const ptx_block *meeting = &cfg->blocks[block->postdominator];
+  if (branch->opcode != PTX_OP_BRA || branch->guard == PTX_NO_REG || facts[branch->guard].same) return;
+  if (cfg->blocks[block->successors[1]].first < block->end || is_predicated(cfg, block)) return; /* a loop's end */
+  add_slot(&f->costs[block->end - 1]);
+  add_slot(&f->costs[meeting->first]);
+}
+
 /* ---- chains ---- */
 
 typedef struct chain {
@@ -478,7 +505,12 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
   count_uses(&f);
   for (uint32_t b = 0; b < cfg->block_count; b++) fold_block(&f, &cfg->blocks[b]);
   for (uint32_t b = 0; b < cfg->block_count; b++) balance_block(&f, &cfg->blocks[b]);
-  ptx_join_shared_loads(func, cfg, f.costs);
+  ptx_lane_fact *facts = ptx_lane_facts(func);
+  if (facts) {
+    ptx_join_shared_loads(func, cfg, facts, f.costs);
+    for (uint32_t b = 0; b < cfg->block_count; b++) count_meeting_point(&f, cfg, facts, &cfg->blocks[b]);
+  }
+  free(facts);
   for (uint32_t b = 0; b < cfg->block_count; b++) chain_block(&f, ready, &cfg->blocks[b]);
   free(f.uses);
   free(f.defined);

@@ -4,11 +4,12 @@
 #ifndef FF_PTX_SHARED_LOADS_H
 #define FF_PTX_SHARED_LOADS_H
 
+#include "ptx/analysis/lane_facts.h"
 #include "ptx/analysis/machine_code.h"
 
 /* Takes the costs of what becomes part of another load out of costs[0, instr_count): its machine instruction always,
  * its time in the shared unit where all lanes have one address. Lanes with addresses of their own take as long in one
  * wide access as in several. */
-void ptx_join_shared_loads(const ptx_func *func, const ptx_cfg *cfg, ptx_cost *costs);
+void ptx_join_shared_loads(const ptx_func *func, const ptx_cfg *cfg, const ptx_lane_fact *facts, ptx_cost *costs);
 
 #endif

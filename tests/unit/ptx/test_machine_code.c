@@ -145,6 +145,7 @@ static void test_wide_shared_loads(void **state) {
   check(LOAD("%f1", "dynamic") LOAD("%f2", "dynamic+4"), 2, 0, 0, 0, 0, 2);
   check("ld.param.u32 %r1, [p];" FOUR("%r1"), 4, 0, 0, 0, 0, 4);
   check("ld.param.u32 %r2, [p]; shl.b32 %r1, %r2, 4;" FOUR("%r1"), 2, 0, 1, 0, 0, 1);
+  check("ld.param.u32 %r2, [p]; shl.b32 %r1, %r2, 3;" FOUR("%r1"), 3, 0, 1, 0, 0, 2);
   check("mov.u32 %r3, %laneid; and.b32 %r1, %r3, -8;" LOAD("%f1", "%r1") LOAD("%f2", "%r1+4"), 3, 0, 1, 0, 0, 2);
   check("mov.u32 %r1, s;" LOAD("%f1", "%r1") "add.s32 %r1, %r1, 4;" LOAD("%f2", "%r1"), 3, 0, 1, 0, 0, 2);
   /* around a loop an address stays a multiple of its step and its start */
@@ -154,6 +155,25 @@ static void test_wide_shared_loads(void **state) {
         4);
 #undef FOUR
 #undef LOAD
+}
+
+/* Two instructions where lanes may part and meet again; none where all go the same way, at a loop's end, and where a
+ * predicate does. */
+static void test_meeting_points(void **state) {
+#define FMA "fma.rn.f32 %f1, %f1, %f3, %f4;"
+#define LONG FMA FMA FMA FMA FMA FMA FMA FMA
+#define LANE "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 16;"
+#define BLOCK "mov.u32 %r1, %ctaid.x; setp.lt.u32 %p1, %r1, 16;"
+#define AFTER "st.global.f32 [%d1], %f1;"
+  check(LANE "@%p1 bra L;" LONG "L:" AFTER, 2 + 1 + 8 + 1 + 2, 8, 2, 0, 0, 0);
+  check(BLOCK "@%p1 bra L;" LONG "L:" AFTER, 2 + 1 + 8 + 1, 8, 2, 0, 0, 0);
+  check(LANE "@%p1 bra L;" FMA "L:" AFTER, 2 + 1 + 1 + 1, 1, 2, 0, 0, 0);
+  check(LANE "L:" LONG "@%p1 bra L;" AFTER, 2 + 1 + 8 + 1, 8, 2, 0, 0, 0);
+#undef FMA
+#undef LONG
+#undef LANE
+#undef BLOCK
+#undef AFTER
 }
 
 static uint32_t chain(const char *body, uint32_t *loads) {
@@ -183,6 +203,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_folded),
       cmocka_unit_test(test_balance),
       cmocka_unit_test(test_wide_shared_loads),
+      cmocka_unit_test(test_meeting_points),
       cmocka_unit_test(test_chains),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
