@@ -70,8 +70,7 @@ static ff_status feed_one(session *session, trace_file *file, const trace_file_w
               .ahead = info->whole && info->about.footprints && session->managers[0].choice.options.sample};
   sem_init(&p.over, 0, 0);
   ff_status status = FF_OK;
-  if (p.ahead)
-    status = trace_feed_create_ahead(file, session_program(session), watch, idle, &p, &p.feed, error);
+  if (p.ahead) status = trace_feed_create_ahead(file, session_program(session), watch, idle, &p, &p.feed, error);
   else p.feed = trace_feed_create(file, session_program(session), watch);
   if (status) {
     sem_destroy(&p.over);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream whose blocks need not come in the order of the operations: they come when the reader lacks them, and it may
- * leave some out, of which it knows what they touch. Only for a program that is pulled (trace_program_pull), from a file
- * with footprints (trace_feed_create_ahead). */
+ * leave some out, of which it knows what they touch. Only for a program that is pulled (trace_program_pull), from a
+ * file with footprints (trace_feed_create_ahead). */
 #ifndef FF_TRACE_AHEAD_H
 #define FF_TRACE_AHEAD_H
 

@@ -27,8 +27,8 @@
 #include "trace/stream.h"
 
 #define TRACE_FILE_VERSION 1024u /* the highest: with all of them */
-#define TRACE_FILE_MARKED 2u    /* with marks */
-#define TRACE_FILE_PLAIN 1u     /* with neither */
+#define TRACE_FILE_MARKED 2u     /* with marks */
+#define TRACE_FILE_PLAIN 1u      /* with neither */
 
 typedef struct trace_file_totals { /* what executing the program took; as exec_stats */
   uint64_t warp_instructions, thread_instructions, warp_accesses, sectors, blocks, divergent_branches, barriers;
@@ -42,7 +42,7 @@ typedef struct trace_file_about { /* texts owned by the caller that made it */
   /* offload candidates are marked with ENTER and LEAVE (or were looked for: there may be none) */
   bool marks, units;
   bool footprints; /* what the blocks of a frame touch can be read alone */
-  char **notes; /* for the reports of every simulation */
+  char **notes;    /* for the reports of every simulation */
   uint32_t note_count;
   trace_file_totals totals;
 } trace_file_about;
@@ -146,9 +146,9 @@ trace_feed *trace_feed_create(trace_file *file, trace_program *program, const tr
 bool trace_feed_step(trace_feed *feed);                       /* false: it is over */
 ff_status trace_feed_free(trace_feed *feed, ff_error *error); /* what trace_file_feed returns */
 /* The same of a file with footprints, for a program that is pulled: a step is an operation, and blocks come when the
- * reader asks for them, a frame at a time, if it does not leave them out. Sets trace_program_ahead. The feed may be freed
- * when it is idle: a step has returned false, and no launch has blocks left. `idle` is called if it comes to be so
- * outside a step. */
+ * reader asks for them, a frame at a time, if it does not leave them out. Sets trace_program_ahead. The feed may be
+ * freed when it is idle: a step has returned false, and no launch has blocks left. `idle` is called if it comes to be
+ * so outside a step. */
 ff_status trace_feed_create_ahead(trace_file *file, trace_program *program, const trace_file_watch *watch,
                                   void (*idle)(void *context), void *context, trace_feed **out, ff_error *error);
 bool trace_feed_is_idle(const trace_feed *feed);

@@ -6,8 +6,8 @@
  * marks gets the records that it would get from a file without marks.
  *
  * Of a file with footprints the blocks may come later than the operations behind them, or not at all
- * (trace_feed_create_ahead): one reader of the file goes from operation to operation, another one from frame to frame of
- * the launch that lacks blocks. A launch is open until its last block has come or was left out. */
+ * (trace_feed_create_ahead): one reader of the file goes from operation to operation, another one from frame to frame
+ * of the launch that lacks blocks. A launch is open until its last block has come or was left out. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -255,7 +255,8 @@ static void leap(void *context, const trace_launch *launch, uint64_t blocks) {
   size_t at = find_open(f, launch);
   open_launch *own = &f->open.items[at];
   own->block += blocks;
-  while (own->frame < own->end && trace_file_information(f->blocks)->frames[own->frame].block < own->block) own->frame++;
+  while (own->frame < own->end && trace_file_information(f->blocks)->frames[own->frame].block < own->block)
+    own->frame++;
   if (own->frame == own->end) launch_over(f, at);
   say_idle(f);
 }

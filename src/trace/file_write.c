@@ -33,9 +33,9 @@ struct trace_file_writer {
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
   bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far; /* the file's version says so */
-  bool footprints;          /* frames have them */
-  frame_touches touches;    /* of the frame that is being filled */
-  pack_bytes footprint;     /* the column */
+  bool footprints;                                                              /* frames have them */
+  frame_touches touches;                                                        /* of the frame that is being filled */
+  pack_bytes footprint;                                                         /* the column */
   trace_file_written *told; /* filled in at the end; NULL: not wanted */
 };
 

@@ -165,8 +165,7 @@ static void into_buckets(footprint *f) {
   footprint_piece *ordered = ff_alloc((f->pieces.capacity + 1) * sizeof *ordered);
   for (size_t i = 0; i < f->pieces.count; i++) starts[f->pieces.items[i].last / BUCKET + 1]++;
   for (uint64_t b = 0; b < buckets; b++) starts[b + 1] += starts[b];
-  for (size_t i = 0; i < f->pieces.count; i++)
-    ordered[starts[f->pieces.items[i].last / BUCKET]++] = f->pieces.items[i];
+  for (size_t i = 0; i < f->pieces.count; i++) ordered[starts[f->pieces.items[i].last / BUCKET]++] = f->pieces.items[i];
   for (uint64_t b = 0; b < buckets; from = starts[b++])
     if (starts[b] - from > 1) qsort(ordered + from, starts[b] - from, sizeof *ordered, by_last);
   free(f->pieces.items);

@@ -196,7 +196,7 @@ struct trace_program {
   FF_VEC(char *) kept;                 /* texts; under mutex */
   void (*_Atomic pull)(void *context); /* NULL: others write */
   void *pull_context;
-  trace_ahead leaps; /* fetch NULL: blocks come in the order of the operations */
+  trace_ahead leaps;      /* fetch NULL: blocks come in the order of the operations */
   trace_launch *launches; /* under mutex, as: */
   trace_launch *spare;    /* freed ones, for the next */
   uint32_t spare_count;

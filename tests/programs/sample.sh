@@ -79,6 +79,17 @@ expect_err "says itself how it samples"
 run "$farfault" run -m oracle --sample on "$workloads/vectoradd" 100 1
 expect_err "needs every launch timed"
 expect test "$status" != 0
+# Before the program begins.
+for wrong in "--lines" "--profile-range" "--devices 2" "--devices 2 -m copy,uvm+sample=3 --sample none"; do
+  # shellcheck disable=SC2086
+  run "$farfault" run --sample on $wrong sh -c "echo begun >begun"
+  expect_err "farfault: sample: "
+  expect_err "needs every launch timed"
+  expect test "$status" != 0
+  expect test ! -e begun
+done
+run "$farfault" run -m copy+sample=none --sample on --lines "$workloads/vectoradd" 100 1
+expect_status 0
 
 # Nothing but times changes.
 while IFS=$'\t' read -r name _ _ small _; do

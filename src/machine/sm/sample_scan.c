@@ -138,10 +138,10 @@ static bool is_divided(sampler *s) {
 /* The blocks as they were recorded, if the recording says what they touch: none is taken. */
 static bool look_ahead(sampler *s, const kernel *k, sample_launch *launch, uint64_t blocks, sample_counts *counts) {
   uint64_t instructions;
-  launch->ahead = !launch->taken.count &&
-                  trace_reader_look(s->reader, k->launch, k->next_block, blocks, s->front->left_out, &s->touched,
-                                    &instructions) &&
-                  !is_divided(s);
+  launch->ahead =
+      !launch->taken.count &&
+      trace_reader_look(s->reader, k->launch, k->next_block, blocks, s->front->left_out, &s->touched, &instructions) &&
+      !is_divided(s);
   if (launch->ahead) take_sums(&s->touched, instructions, counts);
   return launch->ahead;
 }

@@ -38,8 +38,7 @@ static uint64_t read_records(const lane *l, const opened *o, uint64_t block, foo
       make_record(l->shape, o->number, block, warp, n, words);
       if (trace_word_kind(words[0]) == TRACE_ACCESS) footprint_access(to, words);
       uint64_t count = trace_issue_count(words[0]);
-      if (trace_word_kind(words[0]) == TRACE_ISSUE)
-        instructions += !count && trace_issue_memory(words[0]) ? 1 : count;
+      if (trace_word_kind(words[0]) == TRACE_ISSUE) instructions += !count && trace_issue_memory(words[0]) ? 1 : count;
     }
   return instructions;
 }
