@@ -59,6 +59,13 @@ for job in "hotspot 100 70 40" "srad 70 45 20" "kmeans 1000 5 6 20 0" "spmv 1000
     done
   done
 done
+# The waves of a long launch, 640 blocks each.
+run "$farfault" record --machine v100 -o plain.fft "$workloads/vectoradd" 4000000 1
+run "$farfault" trace cut --footprints -o feet.fft plain.fft
+run "$farfault" sim --machine v100 -m ideal --sample on --json plain.json plain.fft
+expect_err " blocks of timed ones ("
+run "$farfault" sim --machine v100 -m ideal --sample on --json feet.json feet.fft
+expect test "$(sed '/"host"/,$d' plain.json)" = "$(sed '/"host"/,$d' feet.json)"
 run "$farfault" sim --machine v100 -m copy,uvm --sample on --csv plain.csv plain.fft
 run "$farfault" sim --machine v100 -m copy,uvm --sample on --csv feet.csv feet.fft
 expect cmp plain.csv feet.csv
