@@ -63,7 +63,7 @@ done
 run "$farfault" record --machine v100 -o plain.fft "$workloads/vectoradd" 4000000 1
 run "$farfault" trace cut --footprints -o feet.fft plain.fft
 run "$farfault" sim --machine v100 -m ideal --sample on --json plain.json plain.fft
-expect_err " blocks of timed ones ("
+expect_out " blocks of timed ones ("
 run "$farfault" sim --machine v100 -m ideal --sample on --json feet.json feet.fft
 expect test "$(sed '/"host"/,$d' plain.json)" = "$(sed '/"host"/,$d' feet.json)"
 run "$farfault" sim --machine v100 -m copy,uvm --sample on --csv plain.csv plain.fft
