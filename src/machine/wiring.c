@@ -283,5 +283,9 @@ void sim_wire_pager(sim *s) {
   pager *p = s->pager;
   s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = s->accesses.pager = s->learner.pager = p;
   s->sampler.pager = s->profile.pager = p;
+  if (s->dispatch.sampler) {
+    s->memory.settle = sample_settle;
+    s->memory.settle_context = &s->sampler;
+  }
   s->dispatch.pager = s->loop.pager = s->transfers.pager = s->hints.pager = s->mappings.pager = s->host.pager = p;
 }

@@ -8,6 +8,9 @@
 #include "trace/footprint.h"
 #include "trace/stream.h"
 
+/* What is known of blocks is known of so many together, from a multiple of that on. */
+#define TRACE_FRAME_BLOCKS 64u
+
 /* All of these are called in the reader's thread. */
 typedef struct trace_ahead {
   void *context;

@@ -437,7 +437,7 @@ void trace_reader_leap(trace_reader *reader, trace_launch *launch, uint64_t bloc
   FF_ASSERT(taken <= launch->blocks);
   const trace_ahead *ahead = &reader->program->leaps;
   chunks->progress[reader->index].taken = taken;
-  uint64_t released = chunks->progress[reader->index].released += blocks;
+  uint64_t released = atomic_fetch_add(&chunks->progress[reader->index].released, blocks) + blocks;
   if (taken == launch->blocks) atomic_fetch_and(&chunks->wanting, ~bit);
   bool last = released == taken && taken == launch->blocks;
   ahead->leap(ahead->context, launch, blocks); /* the launch is there still: it may be finished by this */

@@ -9,11 +9,12 @@
 #include <zstd.h>
 
 #include "base/output.h"
+#include "trace/ahead.h"
 #include "trace/trace_frame.h"
 
 enum { LOOK_RECORDS = 64 };
 /* With footprints a frame ends with every so many blocks of a launch, and else only if it is so much larger. */
-enum { FRAME_BLOCKS = 64, FRAMES_OF_BLOCKS = 16 };
+enum { FRAMES_OF_BLOCKS = 16 };
 
 struct trace_file_writer {
   ff_output *output;
@@ -250,7 +251,7 @@ static void end_warp(trace_file_writer *w) {
   start_block(w);
   if (!w->footprints) return;
   frame_touches_block_over(&w->touches);
-  if (w->block % FRAME_BLOCKS == 0 || w->block == w->launch_blocks) end_frame(w);
+  if (w->block % TRACE_FRAME_BLOCKS == 0 || w->block == w->launch_blocks) end_frame(w);
 }
 
 void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {

@@ -131,6 +131,11 @@ static void add_counts(footprint_piece *to, const footprint_piece *piece) {
   to->sectors += piece->sectors;
 }
 
+bool footprint_joins(footprint *f, const footprint_piece *piece) {
+  const footprint_piece *own = find(f, piece->line);
+  return !own || own->span == piece->span;
+}
+
 bool footprint_join(footprint *f, const footprint_piece *piece) {
   footprint_piece *own = find(f, piece->line);
   if (!own) own = add_piece(f, piece->line, piece->span);

@@ -50,6 +50,7 @@ void footprint_block(footprint *f, uint64_t block);
 void footprint_access(footprint *f, const uint64_t *record); /* an ACCESS with its lines */
 /* A piece of another footprint, of blocks behind all that are in this one; false: it divides the page otherwise. */
 bool footprint_join(footprint *f, const footprint_piece *piece);
+bool footprint_joins(footprint *f, const footprint_piece *piece); /* whether it would */
 /* Pieces by last block; of the same block, by address. */
 void footprint_sort(footprint *f);
 

@@ -59,6 +59,13 @@ for job in "hotspot 100 70 40" "srad 70 45 20" "kmeans 1000 5 6 20 0" "spmv 1000
     done
   done
 done
+# The waves of a long launch, 640 blocks each.
+run "$farfault" record --machine v100 -o plain.fft "$workloads/vectoradd" 4000000 1
+run "$farfault" trace cut --footprints -o feet.fft plain.fft
+run "$farfault" sim --machine v100 -m ideal --sample on --json plain.json plain.fft
+expect_out " blocks of timed ones ("
+run "$farfault" sim --machine v100 -m ideal --sample on --json feet.json feet.fft
+expect test "$(sed '/"host"/,$d' plain.json)" = "$(sed '/"host"/,$d' feet.json)"
 run "$farfault" sim --machine v100 -m copy,uvm --sample on --csv plain.csv plain.fft
 run "$farfault" sim --machine v100 -m copy,uvm --sample on --csv feet.csv feet.fft
 expect cmp plain.csv feet.csv
@@ -79,6 +86,17 @@ expect_err "says itself how it samples"
 run "$farfault" run -m oracle --sample on "$workloads/vectoradd" 100 1
 expect_err "needs every launch timed"
 expect test "$status" != 0
+# Before the program begins.
+for wrong in "--lines" "--profile-range" "--devices 2" "--devices 2 -m copy,uvm+sample=3 --sample none"; do
+  # shellcheck disable=SC2086
+  run "$farfault" run --sample on $wrong sh -c "echo begun >begun"
+  expect_err "farfault: sample: "
+  expect_err "needs every launch timed"
+  expect test "$status" != 0
+  expect test ! -e begun
+done
+run "$farfault" run -m copy+sample=none --sample on --lines "$workloads/vectoradd" 100 1
+expect_status 0
 
 # Nothing but times changes.
 while IFS=$'\t' read -r name _ _ small _; do

@@ -240,6 +240,27 @@ static ff_status check_devices(const cli_setup *setup, const run_executed *execu
                  devices, SESSION_MANAGER_LIMIT);
 }
 
+/* Does any manager sample: by --sample, or by a choice of its own? */
+static bool any_samples(const cli_setup *setup) {
+  char names[sizeof setup->managers], *rest = NULL;
+  strcpy(names, setup->managers);
+  for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+    const char *own = strstr(name, "+sample="), *value = own ? own + 8 : setup->choices.text[SIM_CHOICE_SAMPLE];
+    if (*value && strncmp(value, "none", 4)) return true;
+  }
+  return false;
+}
+
+/* What the simulations would refuse only when the program has begun. */
+static ff_status check_sample(const arguments *a, ff_error *error) {
+  const char *why = a->outputs.lines                ? "counting by instruction"
+                    : a->outputs.profile_range      ? "counting between cudaProfilerStart and cudaProfilerStop"
+                    : atoi(a->executed.devices) > 1 ? "a program with several GPUs"
+                                                    : NULL;
+  if (!why || !any_samples(&a->setup)) return FF_OK;
+  return ff_fail(error, FF_UNSUPPORTED, "sample: %s needs every launch timed", why);
+}
+
 static int run(int argc, char **argv) {
   static const struct argp_child children[] = {
       {&cli_simulated_argp, 0, NULL, 0}, {&run_executed_argp, 0, NULL, 0}, {&run_reported_argp, 0, NULL, 0}, {0}};
@@ -263,7 +284,7 @@ static int run(int argc, char **argv) {
   arguments a = {0};
   cli_parse_tabular(&argp, argc, argv, &a, STDERR_FILENO);
   ff_error error;
-  if (cli_setup_check(&a.setup, &error) || check_devices(&a.setup, &a.executed, &error))
+  if (cli_setup_check(&a.setup, &error) || check_devices(&a.setup, &a.executed, &error) || check_sample(&a, &error))
     return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   if (a.outputs.conditions && fail_if_check(a.outputs.conditions, &a.setup, &error))
     return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);

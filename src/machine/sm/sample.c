@@ -15,7 +15,6 @@
 
 #include "base/check.h"
 #include "machine/memory/far_fault.h"
-#include "machine/memory/hierarchy.h"
 #include "machine/observe/observer.h"
 #include "machine/sm/dispatch.h"
 #include "paging/pager.h"
@@ -25,8 +24,7 @@ enum { FIRST_STRETCH = 8, LAST_STRETCH = 64, PATIENCE_MAX = 64 };
 void sampler_init(sampler *s) {
   FF_PUSH(&s->kinds, (sample_kind){0});
   footprint_open(&s->touched, sample_page_meets, s);
-  s->memory->settle = sample_settle;
-  s->memory->settle_context = s;
+  footprint_open(&s->ahead, sample_page_meets, s);
 }
 
 void sampler_free(sampler *s) {
@@ -35,6 +33,7 @@ void sampler_free(sampler *s) {
   sample_forget(s);
   free(s->owed.items);
   footprint_free(&s->touched);
+  footprint_free(&s->ahead);
 }
 
 void sample_launch_free(sample_launch *launch) {

@@ -118,14 +118,14 @@ typedef struct sample_waves {
   sample_groups groups;       /* of waves, as those of launches */
   uint64_t steady;            /* waves of steady groups that were measured, */
   sample_estimates of_steady; /* and the sums of theirs, times a wave's blocks */
-  uint64_t skipped;           /* waves */
+  uint64_t skipped;           /* blocks */
   double debt;                /* ps that skipped waves take, which the launch is longer than it was simulated */
 } sample_waves;
 
 /* Of a launch that has begun, until it is over. */
 typedef struct sample_launch {
   bool skipped, alone, read; /* read: `counts` is what its stream has */
-  bool ahead;                /* its next blocks were looked at where they are recorded, and none was taken */
+  uint64_t ahead;            /* of the blocks that were read, the last so many were looked at as recorded, not taken */
   bool later;                /* its time is over at k->ended only, when its last block has long been */
   uint32_t kind;
   uint64_t begun; /* sampler.begun when it began */
@@ -159,6 +159,7 @@ typedef struct sampler {
   FF_VEC(sample_kind) kinds; /* [0] unused */
   uint32_t buckets[1024];
   uint64_t begun;            /* kernels */
+  footprint ahead;           /* of blocks that are not taken: as recorded */
   footprint touched;         /* by the blocks that were read last */
   FF_VEC(sample_lines) owed; /* to the L2, the oldest first */
   double variance_closed;

@@ -128,22 +128,32 @@ static void take_sums(const footprint *f, uint64_t instructions, sample_counts *
 
 /* Do allocations meet in a page that the footprint has in one piece? They did not when it was recorded. */
 static bool is_divided(sampler *s) {
-  for (size_t i = 0; i < s->touched.pieces.count; i++) {
-    const footprint_piece *piece = &s->touched.pieces.items[i];
+  for (size_t i = 0; i < s->ahead.pieces.count; i++) {
+    const footprint_piece *piece = &s->ahead.pieces.items[i];
     if (piece->span > 1 && sample_page_meets(s, address_of(piece, 0))) return true;
+    if (!footprint_joins(&s->touched, piece)) return true;
   }
   return false;
 }
 
-/* The blocks as they were recorded, if the recording says what they touch: none is taken. */
-static bool look_ahead(sampler *s, const kernel *k, sample_launch *launch, uint64_t blocks, sample_counts *counts) {
-  uint64_t instructions;
-  launch->ahead =
-      !launch->taken.count &&
-      trace_reader_look(s->reader, k->launch, k->next_block, blocks, s->front->left_out, &s->touched, &instructions) &&
-      !is_divided(s);
-  if (launch->ahead) take_sums(&s->touched, instructions, counts);
-  return launch->ahead;
+/* The blocks from the `first` of them on as they were recorded, if the recording says what they touch: none of these is
+ * taken. What they touch is joined to what those before them do. */
+static bool look_ahead(sampler *s, const kernel *k, sample_launch *launch, uint64_t first, uint64_t blocks,
+                       uint64_t *instructions) {
+  uint64_t own;
+  footprint *f = &s->ahead;
+  footprint_clear(f);
+  if (launch->taken.count > first ||
+      !trace_reader_look(s->reader, k->launch, k->next_block + first, blocks - first, s->front->left_out, f, &own) ||
+      is_divided(s))
+    return false;
+  for (size_t i = 0; i < f->pieces.count; i++) {
+    f->pieces.items[i].last += first;
+    footprint_join(&s->touched, &f->pieces.items[i]);
+  }
+  *instructions += own;
+  launch->ahead = blocks - first;
+  return true;
 }
 
 /* What was looked at is looked at again in the end: it may have been written to since. */
@@ -152,12 +162,10 @@ bool sample_read(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, 
   uint64_t instructions = 0;
   footprint_clear(f);
   if (launch->taken_first != k->next_block) drop_begun(k, launch);
-  if (look_ahead(s, k, launch, blocks, counts)) {
-    footprint_sort(f);
-    return all_here(s, 0);
-  }
-  footprint_clear(f);
+  launch->ahead = 0;
   for (uint64_t b = 0; b < blocks; b++) {
+    bool whole = (k->next_block + b) % TRACE_FRAME_BLOCKS == 0;
+    if (whole && look_ahead(s, k, launch, b, blocks, &instructions)) break;
     trace_chunk *chunk = take(s, k, launch, k->next_block + b);
     size_t known = f->pieces.count;
     footprint_block(f, b);
@@ -293,15 +301,13 @@ void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks,
   }
   s->pager->now = now;
   if (later) owe_lines(s);
-  if (launch->ahead) {
-    k->next_block += blocks;
-    k->done_blocks += blocks;
-    trace_reader_leap(s->reader, k->launch, blocks);
-    return;
-  }
-  for (uint64_t b = 0; b < blocks; b++) {
+  for (uint64_t b = launch->ahead; b < blocks; b++) {
     trace_reader_release(s->reader, sample_taken(launch, k->next_block));
     k->next_block++;
     k->done_blocks++;
   }
+  if (!launch->ahead) return;
+  k->next_block += launch->ahead;
+  k->done_blocks += launch->ahead;
+  trace_reader_leap(s->reader, k->launch, launch->ahead);
 }

@@ -17,6 +17,7 @@
  * Of the two waves behind a stretch the first is of blocks that began before it, and is no measure. */
 #include "machine/sm/sample.h"
 #include "paging/pager.h"
+#include "trace/ahead.h"
 
 /* The launch is worth it if one wave can be skipped between the first one, those that must be timed, and the last. */
 static uint64_t least_waves(const sampler *s) { return s->needed + 4; }
@@ -34,7 +35,25 @@ static double window_mean(const sampler *s, const sample_group *g) {
   return sum / s->needed;
 }
 
-static void skip_wave(sampler *s, kernel *k, sample_group *g, const sample_counts *counts) {
+/* As many blocks as a wave has. Long waves end where a recording has the next footprint: between the frames of
+ * blocks. */
+static uint64_t wave_blocks(const sample_waves *v, const kernel *k) {
+  enum { LONG = 10 * TRACE_FRAME_BLOCKS };
+  if (v->length < LONG) return v->length;
+  uint64_t end = k->next_block + v->length + TRACE_FRAME_BLOCKS / 2;
+  return end / TRACE_FRAME_BLOCKS * TRACE_FRAME_BLOCKS - k->next_block;
+}
+
+/* What a whole wave of such blocks would count. */
+static sample_counts whole_wave(const sample_waves *v, const sample_counts *counts, uint64_t blocks) {
+  sample_counts whole;
+#define X(name) whole.name = (uint64_t)((unsigned __int128)counts->name * v->length / blocks);
+  SAMPLE_COUNTS(X)
+#undef X
+  return whole;
+}
+
+static void skip_wave(sampler *s, kernel *k, sample_group *g, const sample_counts *counts, uint64_t blocks) {
   sample_launch *launch = k->sampled;
   sample_waves *v = &launch->waves;
   ps now = s->pager->now;
@@ -42,23 +61,25 @@ static void skip_wave(sampler *s, kernel *k, sample_group *g, const sample_count
   g->open += sample_scale(g, counts);
   g->skipped++;
   g->spent++;
-  v->skipped++;
-  sample_count(k->counters, v->length, counts);
-  sample_touch(s, k, launch, v->length, now, now, false);
+  v->skipped += blocks;
+  sample_count(k->counters, blocks, counts);
+  sample_touch(s, k, launch, blocks, now, now, false);
 }
 
 /* Skips what may be. true: something was. */
 static bool skip_waves(sampler *s, kernel *k) {
   sample_waves *v = &k->sampled->waves;
   bool any = false;
-  while (k->blocks - k->next_block >= 2 * v->length && sample_any_steady(&v->groups)) {
-    if (!sample_try(&v->tries)) break;
+  while (sample_any_steady(&v->groups)) {
+    uint64_t blocks = wave_blocks(v, k);
+    if (k->blocks - k->next_block < blocks + v->length || !sample_try(&v->tries)) break;
     sample_counts counts = {0};
-    bool here = sample_read(s, k, k->sampled, v->length, &counts);
-    sample_group *g = here ? sample_group_of(&v->groups, &counts) : NULL;
+    bool here = sample_read(s, k, k->sampled, blocks, &counts);
+    sample_counts whole = whole_wave(v, &counts, blocks);
+    sample_group *g = here ? sample_group_of(&v->groups, &whole) : NULL;
     sample_learn(&v->tries, g != NULL);
     if (!g || !g->steady || g->spent >= g->stretch) break;
-    skip_wave(s, k, g, &counts);
+    skip_wave(s, k, g, &counts, blocks);
     any = true;
   }
   return any;
@@ -116,13 +137,14 @@ ps sample_waves_end(sampler *s, kernel *k) {
   if (!v->skipped) return 0;
   for (size_t i = 0; i < v->groups.count; i++) v->debt += v->groups.items[i].open * v->groups.items[i].level;
   sample_groups_close(s, &v->groups);
-#define X(name) \
-  k->counters->name += (uint64_t)((unsigned __int128)v->of_steady.name * v->skipped / (v->steady * v->length));
+#define X(name)        \
+  k->counters->name += \
+      (uint64_t)((unsigned __int128)v->of_steady.name * v->skipped / v->length / (v->steady * v->length));
   SAMPLE_ESTIMATED(X)
 #undef X
   ps debt = (ps)(v->debt + 0.5);
   launch->later = true;
-  s->result.blocks += v->skipped * v->length;
+  s->result.blocks += v->skipped;
   s->result.estimated_ps += debt;
   return debt;
 }
