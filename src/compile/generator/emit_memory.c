@@ -8,8 +8,8 @@
  *   row would take:
  *                        loads of it and permutations
  *   cells                global and shared, of some lanes, or of full warps that are none of these: eight lanes at once
- *                        where they are a row or two, else each lane's by itself; with AVX-512 loads of words are
- *                        gathers
+ *                        where they are a row or two, else each lane's by itself; with AVX-512, loads of words under a
+ *                        mask are gathers
  *
  * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
  * handler does the whole access, and counts it. */
