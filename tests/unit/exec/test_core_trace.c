@@ -160,7 +160,7 @@ static void test_waits_stay_before_what_needs_the_value(void **state) {
                 "run 3\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 2 mask ffffffff: 0/32/1\nwait 0\n"
                 "run 1\nunits 1 0 1 0 0 0 0 0 0\nstore 4 pc 3 mask ffffffff: 100/32/1\n"
                 "run 1\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 4 mask ffffffff: 80/32/1\nwait 0\n"
-                "run 2\nunits 2 0 1 0 0 0 0 5 0\nexit\n");
+                "run 2\nunits 2 1 0 0 0 0 0 5 0\nexit\n"); /* the second sum: IMAD.IADD */
 }
 
 /* Past stores of the value to shared memory, but not past what may read it there or lets others do so. */
@@ -176,7 +176,7 @@ static void test_waits_move_past_stores_to_shared_memory(void **state) {
           "run 1\nunits 1 0 0 0 0 1 0 0 0\nlate wait 1\nrun 1\nunits 1 0 0 0 0 0 0 0 0\nbarrier 0 of 1\n"
           "run 1\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 7 mask ffffffff: 100/32/1\nwait 0\n" /* before the shared load */
           "run 3\nunits 3 0 1 0 0 2 0 0 1\nload 4 pc 10 mask ffffffff: 180/32/1\nwait 0\n"
-          "run 2\nunits 2 0 1 0 0 0 0 4 0\nexit\n");
+          "run 2\nunits 2 1 0 0 0 0 0 4 0\nexit\n");
   /* st.async tells others: the load's wait is before it */
   compare(
       ".shared .align 8 .b8 s[16];\n",
