@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How fast the timing model alone is: synthetic access streams, written before the clock starts.
  *
- *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml|SHARE%|history...]     prints, per stream and manager, millions per second of host time (one thread)
+ *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml|SHARE%|history|threads=N...]     prints, per stream and manager, millions per second of host time
+ *     (of the one thread; with threads=N, on which the SMs run in rounds: of wall time)
  *
  * SHARE%: of the GPU memory that the stream's data takes. history: is kept. Of what is not named: all workloads, four
  * managers, enough memory. */
@@ -15,6 +16,12 @@
 #include "trace/stream.h"
 
 #define BASE UINT64_C(0x200000000000)
+
+static double wall_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 static double seconds(void) {
   struct timespec t;
@@ -172,13 +179,14 @@ typedef struct workload {
 } workload;
 
 static double memory_share; /* 0: enough */
+static uint32_t threads;    /* on which SMs run in rounds; 0: event by event */
 static bool history;        /* is kept */
 
 static void run(const workload *work, const char *manager) {
   trace_program *program = trace_program_create(UINT64_C(8) << 30);
   sim *sim;
   ff_error error;
-  sim_options options = {.spec = &spec, .manager = manager, .gpu_memory_share = memory_share, .history = history};
+  sim_options options = {.spec = &spec, .manager = manager, .gpu_memory_share = memory_share, .history = history, .threads = threads};
   if (sim_create(program, &options, &sim, &error)) {
     fprintf(stderr, "bench_sim: %s\n", error.message);
     exit(1);
@@ -203,9 +211,10 @@ static void run(const workload *work, const char *manager) {
   trace_launch_finish(launch);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
   uint64_t before = resident_bytes();
-  double start = seconds();
+  double start = seconds(), wall = wall_seconds();
   sim_run(sim);
   double took = seconds() - start;
+  if (threads) took = wall_seconds() - wall;
   uint64_t after = resident_bytes();
   sim_result result;
   sim_snapshot(sim, &result);
@@ -244,9 +253,11 @@ static bool is_workload(const char *name) {
 }
 static bool is_machine(const char *name) { return strstr(name, ".yaml") != NULL; }
 static bool is_share(const char *name) { return strchr(name, '%') != NULL; }
+static bool is_threads(const char *name) { return !strncmp(name, "threads=", 8); }
 static bool is_history(const char *name) { return !strcmp(name, "history"); }
 static bool is_manager(const char *name) {
-  return !is_workload(name) && !is_machine(name) && !is_share(name) && !is_history(name);
+  return !is_workload(name) && !is_machine(name) && !is_share(name) && !is_history(name) &&
+         !is_threads(name);
 }
 
 int main(int argc, char **argv) {
@@ -260,6 +271,7 @@ int main(int argc, char **argv) {
   }
   for (int a = 1; a < argc; a++)
     if (is_history(argv[a])) history = true;
+    else if (is_threads(argv[a])) threads = (uint32_t)strtoul(argv[a] + 8, NULL, 10);
     else if (is_share(argv[a])) memory_share = strtod(argv[a], NULL) / 100;
   const char **chosen = malloc((size_t)(argc + 4) * sizeof *chosen);
   int count = 0;

@@ -9,25 +9,25 @@
 #include "machine/host/streams.h"
 #include "machine/memory/far_fault.h"
 #include "machine/observe/observer.h"
+#include "machine/sm/rounds.h"
 #include "machine/sm/sm.h"
 #include "machine/tenants/device.h"
 
 /* The warp of an event; NULL: it is another event, or there is none in that place. */
-static inline warp *warp_at(const event_loop *l, uint32_t place) {
-  const event_heap *heap = l->agenda->heap;
+static inline warp *warp_at(const event_heap *heap, const warp_table *warps, uint32_t place) {
   if (!place || place >= heap->count || event_kind_of(heap->items[place]) != EVENT_WARP) return NULL;
-  return l->d->warps.items[event_index(heap->items[place])];
+  return warps->items[event_index(heap->items[place])];
 }
 
 /* What comes soon is fetched into the host's caches meanwhile (the warps of 132 SMs, their streams and the tables that
  * their accesses look into do not fit there): the warp itself when its event has come within two levels of the first,
  * and what the warp will look at when that is one level. */
-static inline void prefetch_next(const event_loop *l) {
-  const warp *next = warp_at(l, l->agenda->heap->risen[0]), *later = warp_at(l, l->agenda->heap->risen[1]);
+void loop_prefetch(const event_heap *heap, const front_end *f) {
+  const warp *next = warp_at(heap, f->warps, heap->risen[0]), *later = warp_at(heap, f->warps, heap->risen[1]);
   if (next) {
     __builtin_prefetch(next->cursor.at);
     __builtin_prefetch(next->scheduler);
-    access_prefetch(l->front->accesses, next);
+    access_prefetch(f->accesses, next);
   }
   if (later)
     for (size_t byte = 0; byte < offsetof(warp, ring); byte += 64) __builtin_prefetch((const char *)later + byte);
@@ -40,7 +40,7 @@ void loop_run_event(event_loop *l, event e) {
   if (l->agenda->now < time) l->agenda->now = time;
   l->pager->now = l->agenda->now;
   if (__builtin_expect(time >= l->observer->next_sample, 0)) record_sample(l->observer, time);
-  prefetch_next(l);
+  loop_prefetch(l->agenda->heap, l->front);
   if (event_kind_of(e) != EVENT_WARP) l->agenda->pending--;
   switch (event_kind_of(e)) {
   case EVENT_WARP: warp_wake(l->front, l->d->warps.items[event_index(e)], time); break;
@@ -64,6 +64,10 @@ void loop_run_event(event_loop *l, event e) {
 bool loop_stopped(const event_loop *l) { return device_stopped(l->d, l->tenant); }
 
 void run_until(event_loop *l, ps limit) {
+  if (l->rounds) {
+    rounds_run(l->rounds, limit, NULL);
+    return;
+  }
   if (l->d->whole->shared) {
     device_wait(l->d, l->tenant, WAIT_TIME, limit, NULL);
   } else {
@@ -73,6 +77,10 @@ void run_until(event_loop *l, ps limit) {
 }
 
 void run_until_done(event_loop *l, node *n) {
+  if (l->rounds) {
+    rounds_run(l->rounds, UINT64_MAX, n);
+    return;
+  }
   if (l->d->whole->shared) {
     if (!n->done) device_wait(l->d, l->tenant, WAIT_NODE, 0, n);
     return;
@@ -84,6 +92,10 @@ void run_until_done(event_loop *l, node *n) {
 }
 
 void run_all(event_loop *l) {
+  if (l->rounds) {
+    rounds_run(l->rounds, UINT64_MAX, NULL);
+    return;
+  }
   if (l->d->whole->shared) {
     device_wait(l->d, l->tenant, WAIT_ALL, 0, NULL);
     return;

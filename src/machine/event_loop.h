@@ -19,8 +19,11 @@ typedef struct event_loop {
   struct far_faults *faults;
   struct observer *observer;
   struct answers *answers;
+  struct rounds *rounds; /* its SMs run in rounds (sm/rounds.h); NULL: event by event */
 } event_loop;
 
+/* Asks the host's caches for what the warps of the queue's next events will read. */
+void loop_prefetch(const event_heap *heap, const struct front_end *f);
 void loop_run_event(event_loop *l, event e);
 void run_until(event_loop *l, ps limit);            /* all events up to and with `limit` */
 void run_until_done(event_loop *l, struct node *n); /* until the operation is over */

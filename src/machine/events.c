@@ -88,6 +88,15 @@ void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
 
 void event_push_first(event_heap *heap, ps time, event_kind kind, uint32_t index) { push(heap, time, 0, kind, index); }
 
+uint32_t event_reserve(event_heap *heap) {
+  if (__builtin_expect(heap->order == UINT32_MAX, 0)) renumber(heap);
+  return ++heap->order;
+}
+
+void event_push_reserved(event_heap *heap, ps time, uint32_t order, event_kind kind, uint32_t index) {
+  push(heap, time, order, kind, index);
+}
+
 void event_back(event_heap *heap, ps time) {
   if (heap->now > time) heap->now = time;
 }

@@ -62,6 +62,10 @@ typedef struct event_heap {
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index);
 /* The same, before all that is in the queue for that time. */
 void event_push_first(event_heap *heap, ps time, event_kind kind, uint32_t index);
+/* The same in two steps: its turn among those for the same time now, the event itself later, before the queue has come
+ * to its time. */
+uint32_t event_reserve(event_heap *heap);
+void event_push_reserved(event_heap *heap, ps time, uint32_t order, event_kind kind, uint32_t index);
 event event_pop(event_heap *heap);
 void event_back(event_heap *heap, ps time); /* the queue goes back to `time`, if it is past that */
 ps event_next(const event_heap *heap);      /* time of the next event itself; UINT64_MAX: there is none */

@@ -241,6 +241,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   }
   s->observer.watched = options->history || options->lines;
   s->written = options->records_future ? options->future : NULL;
+  s->threads = options->threads;
   timing_init(&s->t, s->spec);
   status = take_device(s, options, error);
   if (status) {
@@ -254,6 +255,8 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   counters_of_allocation(&s->observer, &(trace_op){.alloc = {.name = "(no allocation)"}});
   pthread_cond_init(&s->answers.progress, NULL);
   if (!status) status = pager_init(s, options, error);
+  const char *refused = !status && s->threads ? rounds_refuse(s) : NULL;
+  if (refused) status = ff_fail(error, FF_UNSUPPORTED, "model-threads: %s needs the simulation on one thread", refused);
   if (status) sim_free(s);
   else *out = s;
   return status;
@@ -319,6 +322,7 @@ void sim_run(sim *s) {
   bool late = trace_program_has_units(s->program) && !s->spec->hoists_loads;
   s->front.left_out = (marks ? TRACE_NO_MARKS : 0) | (late ? TRACE_NO_LATE_WAITS : 0);
   s->front.joins_issues = s->front.left_out || s->front.pipes;
+  if (s->threads) rounds_begin(s, s->threads);
   while (!end && !device_stopped(s->d, s->tenant)) {
     while (!trace_reader_has_op(s->reader)) {
       answer_questions(s);
@@ -335,6 +339,7 @@ void sim_run(sim *s) {
   link_account(&s->link, s->host.clock > s->streams.end ? s->host.clock : s->streams.end);
   if (ff_check_level >= 2 && end && !device_stopped(s->d, s->tenant)) sim_check(s);
   else if (ff_check_level >= 2 && !device_stopped(s->d, s->tenant)) pager_check_all(s->pager);
+  rounds_end(s);
   if (s->written) trace_future_complete(s->written);
   trace_reader_waits(s->reader, true);
   s->answers.over = true;
@@ -449,6 +454,7 @@ static void counters_total(sim *s, sim_counters *total) {
 void sim_snapshot(sim *s, sim_result *result) {
   memset(result, 0, sizeof *result);
   answers_ask(&s->answers);
+  rounds_counts_add(s->loop.rounds);
   snprintf(result->memory, sizeof result->memory, "%s", s->label);
   machine_name(s->spec, result->machine, sizeof result->machine);
   result->peaks = machine_peaks_of(s->spec);

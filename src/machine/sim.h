@@ -98,6 +98,9 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   const char *page;
   /* launches of a group that are timed before further ones are estimated (sm/sample.h), 2 to 16; 0: all are timed */
   uint32_t sample;
+  /* 1 and more: its SMs run in rounds of the L2's latency, on so many threads (sm/rounds.h), with the same results for
+   * any number of them; 0: event by event. FF_UNSUPPORTED: rounds_refuse */
+  uint32_t threads;
   bool l2_flush; /* the L2 is written back and emptied before each kernel, which takes no time and is not counted */
   /* Instead of what a paged manager says; NULL, 0: as it says. */
   const char *advise; /* hints on allocations (machine/host/given_hints.h); only paged managers look at them */

@@ -28,6 +28,7 @@
 #include "machine/observe/profile.h"
 #include "machine/sim.h"
 #include "machine/sm/dispatch.h"
+#include "machine/sm/rounds.h"
 #include "machine/sm/sample.h"
 #include "machine/stacks/controller.h"
 #include "machine/stacks/learn.h"
@@ -52,6 +53,7 @@ struct sim {
   trace_future *future;  /* that its policies ask; NULL: they do not */
   trace_future *written; /* that it writes; NULL: none */
   ff_policy_instance prefetch, evict;
+  uint32_t threads; /* on which its SMs run in rounds (sm/rounds.h); 0: event by event */
   ps began; /* the device's time when it was made */
   timing t;
   /* its parts; the first ones are asked for every line */

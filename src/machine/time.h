@@ -10,6 +10,7 @@
 #ifndef FF_MACHINE_TIME_H
 #define FF_MACHINE_TIME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "machine/arena.h"
@@ -40,6 +41,10 @@ static inline ps slots_wait(const slots *s, ps at) { /* when one is free, at the
   return s->until[s->first] > at ? s->until[s->first] : at;
 }
 void slots_hold(slots *s, ps until); /* takes the place that slots_wait spoke of */
+/* A place may be held until a time that is not known yet, and is told later: slots_answer, for any one of these. */
+#define SLOTS_OPEN UINT64_MAX
+static inline bool slots_open(const slots *s) { return s->until[s->first + s->capacity - 1] == SLOTS_OPEN; }
+void slots_answer(slots *s, ps until);
 
 /* Division by a number that is known when the machine is made: a multiplication for all dividends below `limit`. */
 typedef struct divider {

@@ -432,6 +432,13 @@ static inline pager_chunk *pager_chunk_at(pager *pager, uint64_t address) {
   return __builtin_expect(chunk != NULL, 1) ? chunk : pager_chunk_find(pager, number);
 }
 
+/* pager_find and pager_leaf_of of the address would change nothing of the pager. O(1). */
+static inline bool pager_knows(const pager *pager, uint64_t address) {
+  uint64_t number = address >> PAGER_CHUNK_SHIFT, region = number / PAGER_REGION_CHUNKS;
+  uint32_t slot = region % PAGER_CACHE;
+  return pager->cache[slot].number == region && pager->cache[slot].region->chunks[number % PAGER_REGION_CHUNKS];
+}
+
 /* The unit of an address: never NULL. O(1). The pointer lives until an allocation is mapped or unmapped. */
 static inline pager_unit *pager_find(pager *pager, uint64_t address) {
   pager_chunk *chunk = pager_chunk_at(pager, address);

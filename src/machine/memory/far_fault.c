@@ -274,7 +274,7 @@ static void wake(void *context, uint32_t sm_index, uint32_t warp_index, uint64_t
   if (w->unserved) w->unserved = unserved_but(f, w, address);
   if (w->woken || (w->waiting_units && !f->manager->batches)) return;
   w->woken = f->manager->batches;
-  if (w->asleep) event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, warp_index);
+  if (w->asleep) warp_wake_at(w->sm, f->agenda->now, warp_index);
 }
 
 static bool writes(void *context, uint32_t warp_index) {
@@ -289,7 +289,7 @@ static void unblock(void *context, uint32_t sm_index) {
   sm *m = &f->sms[sm_index];
   m->tlb_blocked = false;
   for (size_t i = 0; i < m->blocked_warps->count; i++)
-    event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, m->blocked_warps->items[i]);
+    warp_wake_at(m, f->agenda->now, m->blocked_warps->items[i]);
   m->blocked_warps->count = 0;
 }
 

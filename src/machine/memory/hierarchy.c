@@ -312,13 +312,13 @@ void l2_flush(memory *y) {
 /* ---- L1 ---- */
 
 /* Hashed sets: as many lines in a row as there are sets have one each, but each such group begins with another. */
-static uint32_t l1_set(const sm *m, uint64_t address) {
+uint32_t l1_set(const sm *m, uint64_t address) {
   uint64_t line = address / TRACE_LINE_BYTES, sets = m->l1.sets.by, group = divide(line, &m->l1.sets),
            set = line - group * sets;
   if (m->l1_hashed) set += (group * UINT64_C(0x9e3779b97f4a7c15) >> 32) * sets >> 32;
   return (uint32_t)(set < sets ? set : set - sets);
 }
-static uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
+uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
 
 void memory_prefetch_far(const memory *y, const sm *m, uint64_t address) {
   if (!peek(y, &address)) return;
@@ -334,6 +334,18 @@ void memory_prefetch_near(const memory *y, const sm *m, uint64_t address) {
   __builtin_prefetch(p.bank);
   cache_prefetch_near(&p.slice->cache, p.set, p.tag);
   cache_prefetch_near(&m->l1, l1_set(m, address), l1_tag(m, address));
+}
+
+void l2_prefetch_far(const memory *y, uint64_t physical) {
+  place p = l2_place(y, physical);
+  cache_prefetch_far(&p.slice->cache, p.set, p.tag);
+}
+
+void l2_prefetch_near(const memory *y, uint64_t physical) {
+  place p = l2_place(y, physical);
+  __builtin_prefetch(&p.slice->mshrs.until[p.slice->mshrs.first]);
+  __builtin_prefetch(p.bank);
+  cache_prefetch_near(&p.slice->cache, p.set, p.tag);
 }
 
 bool l1_drop(sm *m, uint64_t address) {
@@ -355,8 +367,7 @@ static ps through_network(memory *y, const request *r) {
   return l2_access(y, &out);
 }
 
-/* What an L1 asks: the L2, or for an SM in a memory stack the stacks. */
-static ps below_l1(memory *y, const sm *m, const request *r) {
+ps memory_below_l1(memory *y, const sm *m, const request *r) {
   if (__builtin_expect(m->stack, 0)) return stacks_below(y->stacks, m, r);
   return y->network ? through_network(y, r) : l2_access(y, r);
 }
@@ -384,7 +395,7 @@ static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {
   below.sectors = missing;
   below.at = slots_wait(&m->l1_mshrs, r->at);
   *accepted += below.at - r->at;
-  ps filled = below_l1(y, m, &below);
+  ps filled = memory_below_l1(y, m, &below);
   slots_hold(&m->l1_mshrs, filled);
   if (!line->pending || line->ready < filled) line->ready = filled;
   line->valid |= missing;
@@ -397,7 +408,7 @@ static ps l1_pass(memory *y, const sm *m, slots *held, const request *r, ps *acc
   request below = *r;
   below.at = slots_wait(held, r->at);
   *accepted += below.at - r->at;
-  ps done = below_l1(y, m, &below);
+  ps done = memory_below_l1(y, m, &below);
   slots_hold(held, done);
   return done;
 }

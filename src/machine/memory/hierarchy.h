@@ -70,6 +70,13 @@ void memory_prefetch_far(const memory *y, const sm *m, uint64_t address);
 void memory_prefetch_near(const memory *y, const sm *m, uint64_t address);
 ps remote_access(memory *y, sm *m, pager_place place, const request *r, ps *accepted);
 ps l2_access(memory *y, const request *r);
+/* What an L1 asks: through the network, the L2, or for an SM in a memory stack the stacks. */
+ps memory_below_l1(memory *y, const sm *m, const request *r);
+uint32_t l1_set(const sm *m, uint64_t physical);
+uint64_t l1_tag(const sm *m, uint64_t physical);
+/* As memory_prefetch_far and ..._near, of the L2 alone and by the physical address. */
+void l2_prefetch_far(const memory *y, uint64_t physical);
+void l2_prefetch_near(const memory *y, uint64_t physical);
 /* the page has left: its lines are no longer valid */
 void l2_discard(memory *y, uint64_t address, uint64_t bytes);
 bool l2_has_any(memory *y, uint64_t address, uint64_t bytes); /* a line of the range; for checks */

@@ -75,6 +75,13 @@ lru_entry *lru_find(lru *t, uint64_t key) {
   return &t->entries[index];
 }
 
+bool lru_has(const lru *t, uint64_t key) {
+  uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
+  uint32_t index = t->buckets[(hash >> 32) & t->mask];
+  while (index && t->entries[index].key != key) index = t->entries[index].next;
+  return index != 0;
+}
+
 static void unhash(lru *t, uint32_t index) {
   uint32_t *link = bucket_of(t, t->entries[index].key);
   while (*link != index) link = &t->entries[*link].next;

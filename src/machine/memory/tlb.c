@@ -196,6 +196,12 @@ translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit 
   return TRANSLATION_ABSENT;
 }
 
+bool tlb_holds(gmmu *g, const sm *m, uint64_t address, const pager_unit *unit) {
+  if (m->tlb_blocked || g->pager->pins_due <= g->agenda->now) return false;
+  if (unit->state == PAGER_ABSENT || unit->state == PAGER_IN_FLIGHT || unit->duplicate) return false;
+  return lru_has(&m->tlb, tlb_key(g, address, leaf_of(g, address), unit));
+}
+
 /* ---- shootdowns ---- */
 
 static void shoot(gmmu *g, lru *table, uint64_t key) {

@@ -93,7 +93,7 @@ static void release(dispatcher *q, mbarrier *m, const ps *time) {
     w->block->waiting_far -= m->far;
     async_goes_on(w->block);
     ps there = time ? *time : until(m, needs);
-    event_push(q->agenda->heap, there > w->slept ? there : w->slept, EVENT_WARP, w->index);
+    warp_wake_at(w->sm, there > w->slept ? there : w->slept, w->index);
   }
 }
 

@@ -29,6 +29,7 @@
 #include "machine/memory/hierarchy.h"
 #include "machine/observe/observer.h"
 #include "machine/sm/async.h"
+#include "machine/sm/rounds.h"
 #include "machine/sm/sample.h"
 #include "machine/spec/allocation.h"
 #include "machine/stacks/learn.h"
@@ -213,6 +214,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   ps start = place_taken(q->d, m, time, q->t);
   b->began = start;
   k->counters->blocks++;
+  sim_counters *counters = m->round ? round_counters(m->round, k->counters) : k->counters;
   for (uint32_t i = 0; i < k->warps_per_block; i++) {
     warp *w = warp_take(&q->d->warps, &q->d->arena);
     uint32_t index = w->index;
@@ -220,11 +222,11 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
                 .index = index,
                 .number = i,
                 .sm = m,
-                .counters = k->counters,
-                .counted = k->counters,
+                .counters = counters,
+                .counted = counters,
                 .scheduler = &m->schedulers[m->next_scheduler++ % q->spec->schedulers]};
     trace_cursor_open(q->reader, chunk, i, &w->cursor);
-    event_push(q->agenda->heap, start + q->t->block_start, EVENT_WARP, index);
+    warp_wake_at(m, start + q->t->block_start, index);
   }
   /* one further, so that the first warps of blocks that fill all schedulers take turns */
   if (q->spec->alu_latency > 0 && k->warps_per_block % q->spec->schedulers == 0) m->next_scheduler++;

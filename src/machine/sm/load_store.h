@@ -55,12 +55,14 @@ typedef struct access_path {
   struct observer *observer;
   struct controller *controller; /* NULL: the machine has no memory stacks */
   struct learner *learner;
-  trace_future *written; /* of the program's first touches; NULL: none is written */
+  trace_future *written;  /* of the program's first touches; NULL: none is written */
+  struct round_sm *round; /* as front_end.round */
 } access_path;
 
 /* The warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */
 struct warp;
-void access_begin(access_path *a, struct warp *w, const uint64_t *record, ps *time);
+/* false: it begins later (rounds.h). */
+bool access_begin(access_path *a, struct warp *w, const uint64_t *record, ps *time);
 bool access_continue(access_path *a, struct warp *w, ps *time);
 /* Asks the host's caches for what the warp's next access_continue will read first. */
 void access_prefetch(const access_path *a, const struct warp *w);

@@ -16,11 +16,18 @@
 
 #include "machine/sm/async.h"
 #include "machine/sm/dispatch.h"
+#include "machine/sm/rounds.h"
 #include "machine/stacks/controller.h"
 
 void warp_sleep(warp *w, ps time) {
   w->asleep = true;
   w->slept = time;
+}
+
+void warp_wake_at(sm *m, ps time, uint32_t warp_index) {
+  if (m->round) event_back(m->events, time);
+  event_push(m->events, time, EVENT_WARP, warp_index);
+  if (m->round && !m->round->stopped && *m->round->clock > time) *m->round->clock = time;
 }
 
 void warps_stop(front_end *f, ps until) { f->stopped = until; }
@@ -107,12 +114,15 @@ static ps pipes_issue(front_end *f, warp *w, ps time) {
   return burst_over(f, w, n, end);
 }
 
-static void wait_for_load(front_end *f, warp *w, uint32_t k, ps *time) {
-  if (k >= w->loads || k >= LOAD_RING) return; /* older ones have arrived (access_begin) */
+/* false: the warp goes on later. */
+static bool wait_for_load(front_end *f, warp *w, uint32_t k, ps *time) {
+  if (k >= w->loads || k >= LOAD_RING) return true; /* older ones have arrived (access_begin) */
+  if (f->round) return round_wait(f->round, w, w->loads - 1 - k, time);
   ps arrival = w->ring[(w->loads - 1 - k) % LOAD_RING];
-  if (arrival <= *time) return;
+  if (arrival <= *time) return true;
   w->counters->warp_stall_ps += arrival - *time;
   *time = arrival;
+  return true;
 }
 
 /* ---- barriers ---- */
@@ -187,14 +197,42 @@ static bool leaves(front_end *f, warp *w, ps time) {
   return true;
 }
 
+static void warps_give_back(front_end *f, block *b) {
+  for (uint32_t i = b->exited, next; i; i = next) {
+    next = f->warps->items[i]->next;
+    FF_PUSH(&f->warps->free, i);
+  }
+  b->exited = 0;
+}
+
 static void warp_exit(front_end *f, warp *w, ps time) {
   block *b = w->block;
   if (w->marked) controller_leave(f->controller, w, time, &time); /* a stream without its LEAVE */
   trace_cursor_close(f->reader, &w->cursor);
-  FF_PUSH(&f->warps->free, w->index);
+  if (w->sm->round) { /* an answer may still come for it: given back with its block */
+    w->next = b->exited;
+    b->exited = w->index;
+  } else {
+    FF_PUSH(&f->warps->free, w->index);
+  }
   if (b->ended < time) b->ended = time;
-  if (--b->live == 0) block_end(f->dispatch, b);
-  else barriers_unmet(f, b, time);
+  if (--b->live) {
+    barriers_unmet(f, b, time);
+    return;
+  }
+  warps_give_back(f, b);
+  block_end(f->dispatch, b);
+}
+
+/* In a round: is that a step for between two? */
+static bool stops_round(const warp *w, uint64_t word) {
+  const block *b = w->block;
+  switch (trace_word_kind(word)) {
+  case TRACE_EXIT: return b->live == 1 || b->waiting_far;
+  case TRACE_BARRIER: return b->waiting_far;
+  case TRACE_ASYNC: return b->waiting_far || w->open_copies || trace_async_far(word);
+  default: return false;
+  }
 }
 
 /* ---- one wake ---- */
@@ -220,7 +258,11 @@ void warp_wake(front_end *f, warp *w, ps time) {
     w->asleep = false;
     w->counters->warp_stall_ps += time - w->slept;
   }
-  for (;;) {
+  for (bool stepped = false;; stepped = true) {
+    if (__builtin_expect(f->single && stepped, 0)) {
+      event_push_first(f->heap, time, EVENT_WARP, w->index);
+      return;
+    }
     if (w->burst) {
       if (gives_way(f, w, time)) return;
       time = f->pipes ? pipes_issue(f, w, time) : burst_issue(f, w, time);
@@ -233,12 +275,19 @@ void warp_wake(front_end *f, warp *w, ps time) {
       continue;
     }
     const uint64_t *record = trace_cursor_next(f->reader, &w->cursor);
+    if (__builtin_expect(f->round != NULL, 0) && stops_round(w, *record)) {
+      w->cursor.at = record;
+      round_stop(f->round, w, time);
+      return;
+    }
     switch (trace_word_kind(*record)) {
     case TRACE_ISSUE: issue_begin(f, w, *record); break;
-    case TRACE_ACCESS: access_begin(f->accesses, w, record, &time); break;
+    case TRACE_ACCESS:
+      if (!access_begin(f->accesses, w, record, &time)) return;
+      break;
     case TRACE_WAIT:
       if (f->hoists_loads ? trace_wait_early(*record) : trace_wait_late(*record)) break;
-      wait_for_load(f, w, trace_wait_k(*record), &time);
+      if (!wait_for_load(f, w, trace_wait_k(*record), &time)) return;
       break;
     case TRACE_BARRIER:
       if (barrier_arrive(f, w, *record, &time)) return;

@@ -55,6 +55,12 @@ typedef struct warp {
   ps copied;              /* when all that it has copied so far is there; and by the end of a group: */
   ps group_arrival[COPY_GROUPS];
   ps ring[LOAD_RING];
+  /* in rounds (rounds.h): */
+  uint16_t open[LOAD_RING]; /* lines of that load whose arrival is not known yet; */
+  uint32_t open_copies;     /* of asynchronous copies */
+  uint32_t parked;          /* 1 + the place in `ring` of the load that it waits for; */
+  uint32_t parked_order;    /* its turn, among events at the same time, when that has arrived; */
+  ps parked_at;             /* since when. 0: it does not wait for one */
 } warp;
 
 typedef struct warp_list {
@@ -83,11 +89,14 @@ typedef struct block {
   ps began, ended, drained;  /* the latest exit so far; when its last access is over */
   uint64_t serial;           /* no other block of the simulation has the same, whatever memory it lies in */
   ps written;                /* when all that its warps have written is in memory (l2_write_through) */
+  uint32_t exited;           /* in rounds: its warps that have, by warp.next */
   struct block *next_free;
 } block;
 
 typedef struct sm {
   uint32_t index;
+  event_heap *events;     /* with its warps' events: the device's, or in rounds its own */
+  struct round_sm *round; /* NULL: the simulation does not run in rounds */
   uint32_t stack;         /* 1 + the memory stack whose logic layer it is in; 0: it is on the GPU */
   uint32_t began_version; /* in a stack: versions_now when the last instance came */
   scheduler *schedulers;
@@ -148,12 +157,16 @@ typedef struct front_end {
   bool joins_issues;             /* for that, or as UNITS are wanted */
   bool hoists_loads;             /* early WAITs mean nothing, else late ones */
   bool pipes;                    /* the machine has execution pipes, and the stream says what goes to them */
+  struct round_sm *round;        /* it is that SM's, in a round; NULL: all may be asked at once */
+  bool single;                   /* a wake is one step */
   /* its own state */
   ps stopped; /* no warp goes on before that */
 } front_end;
 
 void warp_wake(front_end *f, warp *w, ps time);
 void warp_sleep(warp *w, ps time);
+/* From outside the SM, which in rounds may have come further already. */
+void warp_wake_at(sm *m, ps time, uint32_t warp_index);
 void warps_stop(front_end *f, ps until);           /* none goes on before that */
 warp *warp_take(warp_table *table, arena *memory); /* one that does not run, or a new one */
 

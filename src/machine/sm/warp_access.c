@@ -14,6 +14,7 @@
 #include "machine/memory/tlb.h"
 #include "machine/observe/observer.h"
 #include "machine/sm/load_store.h"
+#include "machine/sm/rounds.h"
 #include "machine/sm/sm.h"
 #include "machine/stacks/controller.h"
 #include "machine/stacks/learn.h"
@@ -30,6 +31,7 @@ typedef struct progress { /* of one call of access_continue */
   pager_unit *unit;
   tally tally;
   bool blocked;
+  bool refused; /* in a round: the next line goes between two */
   bool batches; /* far-faults are served in batches: the warp goes on with each page that has come */
 } progress;
 
@@ -45,11 +47,17 @@ static void watch(access_path *a, warp *w, const uint64_t *record, const pager_u
   if (lines) w->counted = lines_at(lines, trace_access_pc(*record));
 }
 
+static tally tally_in(const access_path *a, const warp *w, const pager_unit *unit) {
+  tally t = tally_of(a->observer, w, unit);
+  if (a->round) t.allocation = round_counters(a->round, t.allocation);
+  return t;
+}
+
 static void count_access(access_path *a, warp *w, const uint64_t *record, ps time) {
   trace_access_op op = trace_access_operation(*record);
   const pager_unit *unit = pager_find(a->pager, trace_line_address(record[2]));
   if (a->observer->watched) watch(a, w, record, unit, time);
-  tally t = tally_of(a->observer, w, unit);
+  tally t = tally_in(a, w, unit);
   COUNT(&t, accesses, 1);
   if (op == TRACE_LOAD) COUNT(&t, load_accesses, 1);
   if (op == TRACE_STORE) COUNT(&t, store_accesses, 1);
@@ -61,14 +69,30 @@ static uint64_t lines_from(const uint64_t *record, uint32_t first) {
   return left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
 }
 
-void access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
-  if (!trace_access_lines(*record)) return; /* no lane was active */
-  if (trace_access_is_load(*record)) {      /* the load before the last LOAD_RING must have arrived */
+/* In a round: may the access begin? Else it does later, and is read again then. */
+static bool round_begins(access_path *a, warp *w, const uint64_t *record, ps *time) {
+  w->cursor.at = record;
+  if (trace_access_is_load(*record) && w->loads >= LOAD_RING &&
+      !round_wait(a->round, w, w->loads - LOAD_RING, time))
+    return false;
+  if (!pager_knows(a->pager, trace_line_address(record[2]))) {
+    round_stop(a->round, w, *time);
+    return false;
+  }
+  trace_cursor_next(NULL, &w->cursor); /* past it again: it is whole, and where it was */
+  return true;
+}
+
+bool access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
+  if (!trace_access_lines(*record)) return true; /* no lane was active */
+  if (a->round && !round_begins(a, w, record, time)) return false;
+  if (trace_access_is_load(*record)) { /* the load before the last LOAD_RING must have arrived */
     ps oldest = w->ring[w->loads % LOAD_RING];
     if (oldest > *time) {
       w->counters->warp_stall_ps += oldest - *time;
       *time = oldest;
     }
+    w->ring[w->loads % LOAD_RING] = 0;
   }
   count_access(a, w, record, *time);
   w->record = record;
@@ -76,6 +100,7 @@ void access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   w->todo = lines_from(record, 0);
   w->arrival = *time;
   if (__builtin_expect(w->marked, 0)) controller_access(a->controller, w, record, *time);
+  return true;
 }
 
 static uint64_t seen_bit(uint64_t page) { return UINT64_C(1) << (page * UINT64_C(0x9e3779b97f4a7c15) >> 58); }
@@ -147,6 +172,28 @@ static bool translate(progress *p, uint64_t address, uint64_t bit, ps *ready) {
   return result == TRANSLATION_DONE;
 }
 
+/* In a round. false: only between two. */
+static bool round_line(progress *p, uint64_t word, uint64_t line, ps ready) {
+  access_path *a = p->path;
+  uint64_t address = trace_line_address(line), physical = address | a->map->space;
+  if (a->map->hash && !address_map_peek(a->map, address, &physical)) return false;
+  request r = {.address = physical,
+               .sectors = trace_line_sectors(line),
+               .lanes = trace_line_lanes(line),
+               .sm = p->m->index,
+               .op = trace_access_operation(word),
+               .bypass_l1 = trace_access_flags(word) & TRACE_BYPASS_L1,
+               .ask = p->at,
+               .at = ready > p->at ? ready : p->at,
+               .tally = &p->tally};
+  ps accepted, data;
+  if (!round_access(a->round, a->memory, p->w, &r, p->hold, &accepted, &data)) return false;
+  round_note(a->pager, p->unit, address, p->at);
+  p->at = accepted + p->step;
+  if (data && data + p->hold > p->w->arrival) p->w->arrival = data + p->hold;
+  return true;
+}
+
 /* One line whose page is translated: down to the caches, or over the link if it is pinned host memory. */
 static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   access_path *a = p->path;
@@ -186,19 +233,34 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   if (data + p->hold > p->w->arrival) p->w->arrival = data + p->hold;
 }
 
-static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
+/* In a round: nothing but to be noted is needed of the page, and the SM's TLB has it, or the access has asked for it
+ * already. */
+static bool round_finds(progress *p, uint64_t address, bool writes) {
+  if (!round_may_use(p->path->pager, p->unit, writes)) return false;
+  const seen_page *seen = seen_find(p, address >> p->path->gmmu->seen_shift, p->unit->alias_tag);
+  return seen ? seen->here : tlb_holds(p->path->gmmu, p->m, address, p->unit);
+}
+
+/* false: in a round it cannot be done. */
+static bool one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   uint64_t address = trace_line_address(line), window = address & ~(p->path->pager->config.unit_bytes - 1);
+  bool round = p->path->round != NULL;
+  trace_access_op op = trace_access_operation(word);
+  if (round && !pager_knows(p->path->pager, address)) return false;
   if (window != p->window || p->unit->shared || p->unit->alias_tag) {
     p->window = window;
     p->unit = pager_find(p->path->pager, address);
-    p->tally = tally_of(p->path->observer, p->w, p->unit);
+    p->tally = tally_in(p->path, p->w, p->unit);
   }
   ps ready;
-  if (!translate(p, address, bit, &ready)) return;
+  if (round && !round_finds(p, address, op == TRACE_STORE || op == TRACE_ATOMIC)) return false;
+  if (!translate(p, address, bit, &ready)) return true;
+  if (round && !round_line(p, word, line, ready)) return false;
   COUNT(&p->tally, lines, 1);
   COUNT(&p->tally, sectors, sector_count(trace_line_sectors(line)));
-  send_line(p, word, line, ready);
+  if (!round) send_line(p, word, line, ready);
   p->w->todo &= ~bit;
+  return true;
 }
 
 static void access_over(access_path *a, warp *w) {
@@ -206,7 +268,10 @@ static void access_over(access_path *a, warp *w) {
   uint64_t word = *w->record;
   if (__builtin_expect(w->marked, 0)) controller_accessed(a->controller, w);
   w->record = NULL;
-  if (trace_access_is_load(word)) w->ring[w->loads++ % LOAD_RING] = w->arrival;
+  if (trace_access_is_load(word)) {
+    ps *arrival = &w->ring[w->loads++ % LOAD_RING];
+    if (*arrival < w->arrival) *arrival = w->arrival;
+  }
   if (trace_access_flags(word) & TRACE_ASYNC_COPY && w->copied < w->arrival) w->copied = w->arrival;
   if (w->block->drained < w->arrival) w->block->drained = w->arrival;
 }
@@ -282,7 +347,10 @@ static bool send_lines(progress *p, uint64_t limit) {
       continue;
     }
     prefetch_ahead(p, lines, count, i);
-    one_line(p, *w->record, lines[i], UINT64_C(1) << i);
+    if (!one_line(p, *w->record, lines[i], UINT64_C(1) << i)) {
+      p->refused = true;
+      return false;
+    }
   }
   return true;
 }
@@ -315,13 +383,18 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   sm *m = w->sm;
   load_store *u = maker(w);
   if (!unit_enter(a, u, w)) return false;
+  if (a->round && (m->tlb_blocked || w->waiting_units || w->waiting || w->unserved || w->woken || w->verify)) {
+    round_stop(a->round, w, *time); /* it waits for far-faults */
+    return false;
+  }
   w->woken = false;
   progress p = {.path = a, .m = m, .by = u, .w = w, .k = w->block->kernel, .window = 1, .step = a->t->cycle};
   p.batches = a->pager->config.manager->batches;
   if (a->t->lookup && u == &m->lsu) set_pace(&p, a->t, w->record);
   p.at = server_take(&u->port, *time, *time, 0);
-  ps begun = p.at, next = event_own_next(a->heap),
-     limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
+  ps begun = p.at, next = event_own_next(a->heap);
+  if (m->round && next > m->round->until) next = m->round->until; /* a warp may go on then */
+  ps limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
   load_store_refresh(u);
   p.blocked = m->tlb_blocked && !u->seen_count; /* no line of it can be translated */
   bool sent = send_lines(&p, limit);
@@ -332,6 +405,10 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   }
   if (sent && p.at > begun) p.at += a->t->cycle + p.hold - p.step; /* its last line */
   u->port.free = p.at;
+  if (p.refused) {
+    round_stop(a->round, w, p.at);
+    return false;
+  }
   if (!sent) {
     event_push(a->heap, p.at, EVENT_WARP, w->index);
     return false;

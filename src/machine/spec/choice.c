@@ -225,6 +225,16 @@ ff_status sim_sample_read(const char *text, uint32_t *needed, ff_error *error) {
                  SAMPLE_NEEDED_MAX);
 }
 
+ff_status sim_threads_read(const char *text, uint32_t *threads, ff_error *error) {
+  char *end;
+  *threads = 0;
+  if (!strcmp(text, "none")) return FF_OK;
+  unsigned long count = strtoul(text, &end, 10);
+  *threads = (uint32_t)count;
+  if (*text >= '1' && *text <= '9' && !*end && count <= SIM_THREADS_MAX) return FF_OK;
+  return ff_fail(error, FF_INVALID, "'%s' is neither none nor a number of threads from 1 to %d", text, SIM_THREADS_MAX);
+}
+
 ff_status sim_gap_read(const char *text, uint64_t *bytes, ff_error *error) {
   *bytes = 0;
   if (!strcmp(text, "none")) return FF_OK;
@@ -259,6 +269,7 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
     if (!strcmp(text, "keep") || !strcmp(text, "flush")) return FF_OK;
     return ff_fail(error, FF_INVALID, "'%s' is neither 'keep' nor 'flush'", text);
   case SIM_CHOICE_SAMPLE: return sim_sample_read(text, &ranges, error);
+  case SIM_CHOICE_MODEL_THREADS: return sim_threads_read(text, &ranges, error);
   case SIM_CHOICE_WATERMARK: return sim_watermark_read(text, &marks, error);
   case SIM_CHOICE_PAGE: return sim_page_read(text, &bytes, error);
   case SIM_CHOICE_ADVISE: return sim_hints_read(text, &(sim_hints){0}, error);
@@ -390,6 +401,8 @@ static ff_status make_options(reading *r) {
   if (chosen(c, SIM_CHOICE_RANGES) && sim_ranges_read(c->text[SIM_CHOICE_RANGES], &o->ranges, r->error))
     return r->error->status;
   if (chosen(c, SIM_CHOICE_SAMPLE) && sim_sample_read(c->text[SIM_CHOICE_SAMPLE], &o->sample, r->error))
+    return r->error->status;
+  if (chosen(c, SIM_CHOICE_MODEL_THREADS) && sim_threads_read(c->text[SIM_CHOICE_MODEL_THREADS], &o->threads, r->error))
     return r->error->status;
   o->gap_chosen = chosen(c, SIM_CHOICE_GAP);
   if (o->gap_chosen && sim_gap_read(c->text[SIM_CHOICE_GAP], &o->gap_bytes, r->error)) return r->error->status;

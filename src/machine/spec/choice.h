@@ -65,6 +65,9 @@ ff_status sim_page_read(const char *text, uint64_t *bytes, ff_error *error);
 
 /* "8", "unlimited" (more than a page can have): the valid ranges that a partial page may have. */
 ff_status sim_ranges_read(const char *text, uint32_t *ranges, ff_error *error);
+/* "none" (0), "4": on how many threads the SMs are simulated, in rounds (sm/rounds.h). */
+enum { SIM_THREADS_MAX = 64 };
+ff_status sim_threads_read(const char *text, uint32_t *threads, ff_error *error);
 /* "none" (0), "on", "5": the launches of a group that are timed before others are estimated. */
 ff_status sim_sample_read(const char *text, uint32_t *needed, ff_error *error);
 /* "4K", "none" (0): the gap between two of them below which it moves. */

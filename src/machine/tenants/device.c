@@ -43,6 +43,7 @@ static void sms_make(device *d) {
     m->blocked_warps = &d->blocked_warps[i];
     if (i >= spec->sm_count) m->stack = 1 + (i - (uint32_t)spec->sm_count) / (uint32_t)spec->stack_sms;
     m->index = i;
+    m->events = &d->heap;
     m->schedulers = arena_alloc(a, spec->schedulers * sizeof *m->schedulers);
     cache_init(&m->l1, a, spec->l1_bytes, spec->l1_ways);
     m->l1_hashed = spec->l1_hash;

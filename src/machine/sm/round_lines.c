@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an SM does in a round: lines that go to its L1 and wait for what is below, loads that are waited for, pages that
+ * are only used, counters of its own.
+ *
+ * A request's answer is taken over before the SM's next round or step, in the order of the requests (round_take): the
+ * L1's line says when its sectors arrive, a place of the MSHRs is held until then, the warp's load has arrived. A line
+ * whose sectors are on their way for an open request has that one's number in `ready`; the next request of the line
+ * keeps it as `before`.
+ *
+ *     sm.l1_mshrs and sm.stores together have as many open places as there are open requests that ask
+ *     warp.open[i] == its requests that are not over with slot i */
+#include "machine/sm/rounds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+
+enum { COUNTS_KEPT = 64 };
+
+static round_request *request_at(const round_sm *q, uint64_t number) { return &q->requests[number & q->mask]; }
+
+/* ---- stops and waits ---- */
+
+void round_stop(round_sm *q, warp *w, ps time) {
+  FF_CHECK(!q->stopped);
+  q->stopped = w;
+  q->stopped_at = time;
+}
+
+bool round_wait(round_sm *q, warp *w, uint32_t load, ps *time) {
+  uint32_t slot = load % LOAD_RING;
+  if (!w->open[slot] && w->ring[slot] <= *time) return true;
+  uint32_t order = event_reserve(&q->events);
+  if (w->open[slot]) {
+    w->parked = 1 + slot;
+    w->parked_at = *time;
+    w->parked_order = order;
+    return false;
+  }
+  w->counters->warp_stall_ps += w->ring[slot] - *time;
+  event_push_reserved(&q->events, w->ring[slot], order, EVENT_WARP, w->index);
+  return false;
+}
+
+/* ---- lines ---- */
+
+static round_request *add(round_sm *q, warp *w, const request *r, ps hold) {
+  if (q->end - q->first > q->mask) {
+    uint64_t mask = q->mask * 2 + 1;
+    round_request *larger = ff_alloc((mask + 1) * sizeof *larger);
+    for (uint64_t n = q->first; n != q->end; n++) larger[n & mask] = *request_at(q, n);
+    free(q->requests);
+    q->requests = larger;
+    q->mask = mask;
+  }
+  uint64_t word = *w->record;
+  round_request *e = request_at(q, q->end++);
+  *e = (round_request){.ask = r->ask,
+                       .at = r->at,
+                       .address = r->address,
+                       .tally = *r->tally,
+                       .hold = hold,
+                       .w = w,
+                       .lanes = r->lanes,
+                       .sectors = (uint8_t)r->sectors,
+                       .op = (uint8_t)r->op,
+                       .slot = ROUND_NO_SLOT,
+                       .copies = trace_access_flags(word) & TRACE_ASYNC_COPY,
+                       .store = r->op == TRACE_STORE};
+  if (trace_access_is_load(word)) {
+    e->slot = (uint8_t)(w->loads % LOAD_RING);
+    w->open[e->slot]++;
+  }
+  w->open_copies += e->copies;
+  return e;
+}
+
+/* It goes below the L1, and holds a place of these from `at` on. */
+static void ask(round_sm *q, round_request *e, slots *held, ps *accepted) {
+  ps at = slots_wait(held, e->at);
+  *accepted += at - e->at;
+  e->at = at;
+  e->asks = true;
+  slots_hold(held, SLOTS_OPEN);
+  if (q->last_ask < e->ask) q->last_ask = e->ask;
+  if (q->open_ask > e->ask) q->open_ask = e->ask;
+}
+
+/* When a place is free is known. */
+static bool has_place(const slots *held, ps at) { return held->until[held->first] <= at || !slots_open(held); }
+
+static bool load_access(round_sm *q, const memory *y, warp *w, const request *r, ps hold, ps *accepted, ps *data) {
+  sm *m = q->m;
+  uint32_t set = l1_set(m, r->address);
+  uint64_t tag = l1_tag(m, r->address), old_tag;
+  cache_line *line = cache_find(&m->l1, set, tag);
+  ps ready = line ? line->ready : 0;
+  uint8_t pending = line && ready > r->at ? line->pending : 0;
+  if (pending && ready >= ROUND_OPEN && r->at >= q->until) return false; /* they may have arrived by then */
+  uint8_t wanted = y->spec->l1_line_fills ? 15 : (uint8_t)r->sectors, have = line ? line->valid & wanted : 0,
+          missing = wanted & (uint8_t)~have;
+  if (missing && !has_place(&m->l1_mshrs, r->at)) return false;
+  if (!line) cache_retag(&m->l1, set, line = cache_victim(&m->l1, set, &old_tag), tag);
+  line->pending = pending;
+  COUNT(r->tally, l1_hits, sector_count(have));
+  COUNT(r->tally, l1_misses, sector_count(missing));
+  bool waits = have & pending;
+  *data = r->at + y->t->l1;
+  if (!missing && (!waits || ready < ROUND_OPEN)) {
+    if (waits && *data < ready) *data = ready;
+    return true;
+  }
+  round_request *e = add(q, w, r, hold);
+  e->floor = *data;
+  e->before = pending ? ready : 0;
+  e->waits_for_before = waits;
+  *data = 0;
+  if (!missing) return true;
+  e->sectors = missing;
+  e->line = line;
+  e->tag = tag;
+  ask(q, e, &m->l1_mshrs, accepted);
+  line->ready = ROUND_OPEN | (q->end - 1);
+  line->valid |= missing;
+  line->pending |= missing;
+  return true;
+}
+
+bool round_access(round_sm *q, memory *y, warp *w, const request *r, ps hold, ps *accepted, ps *data) {
+  *accepted = r->ask;
+  if (r->op != TRACE_STORE && r->op != TRACE_ATOMIC && !r->bypass_l1)
+    return load_access(q, y, w, r, hold, accepted, data);
+  slots *held = r->op == TRACE_STORE ? &q->m->stores : &q->m->l1_mshrs;
+  if (!has_place(held, r->at)) return false;
+  ask(q, add(q, w, r, hold), held, accepted);
+  *data = 0;
+  return true;
+}
+
+/* ---- answers ---- */
+
+/* The warp's line has arrived. */
+static void arrive(round_sm *q, const round_request *e, ps arrival) {
+  warp *w = e->w;
+  if (w->block->drained < arrival) w->block->drained = arrival;
+  if (e->copies) {
+    w->open_copies--;
+    if (w->copied < arrival) w->copied = arrival;
+  }
+  if (e->slot == ROUND_NO_SLOT) return;
+  ps *load = &w->ring[e->slot];
+  if (*load < arrival) *load = arrival;
+  if (--w->open[e->slot] || w->parked != 1 + (uint32_t)e->slot) return;
+  ps time = *load > w->parked_at ? *load : w->parked_at;
+  w->counters->warp_stall_ps += time - w->parked_at;
+  w->parked = 0;
+  event_push_reserved(&q->events, time, w->parked_order, EVENT_WARP, w->index);
+}
+
+/* false: what it waits for is not known yet. */
+static bool take(round_sm *q, round_request *e, uint64_t number) {
+  if (e->before >= ROUND_OPEN) {
+    const round_request *earlier = request_at(q, e->before & ~ROUND_OPEN);
+    if (!earlier->over) return false;
+    e->before = earlier->answer;
+  }
+  if (e->asks && !e->answered) return false;
+  ps data = e->floor;
+  if (e->asks) {
+    if (data < e->answer) data = e->answer;
+    slots_answer(e->store ? &q->m->stores : &q->m->l1_mshrs, e->answer);
+  }
+  if (e->waits_for_before && data < e->before) data = e->before;
+  if (e->line) { /* sectors that were on their way may come later than these */
+    if (e->answer < e->before) e->answer = e->before;
+    if (e->line->tag == e->tag && e->line->ready == (ROUND_OPEN | number)) e->line->ready = e->answer;
+  }
+  arrive(q, e, data + e->hold);
+  e->over = true;
+  return true;
+}
+
+void round_take(round_sm *q) {
+  if (!q->answers) return;
+  q->answers = 0;
+  q->open_ask = UINT64_MAX;
+  for (uint64_t n = q->first; n != q->end; n++) {
+    round_request *e = request_at(q, n);
+    if (!e->over && !take(q, e, n) && q->open_ask > e->ask) q->open_ask = e->ask;
+  }
+  while (q->first != q->end && request_at(q, q->first)->over) q->first++;
+}
+
+/* ---- pages ---- */
+
+bool round_may_use(const pager *p, const pager_unit *unit, bool writes) {
+  if (pager_over_link(unit)) return false;
+  if (unit->allocation == 0 || p->config.manager->placement == MANAGER_EVERYWHERE) return true;
+  if (unit->state != PAGER_RESIDENT || unit->fresh || !unit->gpu_newest) return false;
+  return !writes || (unit->written && !unit->cpu_newest && !unit->duplicate &&
+                     !p->allocations.items[unit->allocation].on_cpu);
+}
+
+/* *at becomes `time` if that is later, whatever other threads do. */
+static void later(uint64_t *at, uint64_t time) {
+  uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (old < time && !__atomic_compare_exchange_n(at, &old, time, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
+void round_note(pager *p, pager_unit *unit, uint64_t address, ps now) {
+  if (unit->allocation == 0 || p->config.manager->placement == MANAGER_EVERYWHERE) return;
+  if (p->config.evict)
+    later(&pager_chunk_at(p, address)->group_use[address / FF_GROUP_BYTES % (FF_BLOCK_BYTES / FF_GROUP_BYTES)], now);
+  later(&unit->last_use, now);
+  uint32_t bit = pager_used_bit(p, address);
+  if (!(__atomic_load_n(&unit->used, __ATOMIC_RELAXED) & bit)) __atomic_fetch_or(&unit->used, bit, __ATOMIC_RELAXED);
+}
+
+/* ---- counters ---- */
+
+static round_counts **place_of(const round_sm *q, const sim_counters *whole) {
+  uint32_t at = (uint32_t)((uintptr_t)whole * UINT64_C(0x9e3779b97f4a7c15) >> 32) & q->count_mask;
+  while (q->counts[at] && q->counts[at]->whole != whole) at = (at + 1) & q->count_mask;
+  return &q->counts[at];
+}
+
+static void counts_grow(round_sm *q) {
+  round_counts **old = q->counts;
+  uint32_t size = old ? q->count_mask + 1 : 0;
+  q->count_mask = old ? q->count_mask * 2 + 1 : 15;
+  q->counts = ff_alloc((q->count_mask + 1) * sizeof *q->counts);
+  for (uint32_t i = 0; i < size; i++)
+    if (old[i]) *place_of(q, old[i]->whole) = old[i];
+  free(old);
+}
+
+sim_counters *round_counters(round_sm *q, sim_counters *whole) {
+  if (!q->counts || 2 * q->count_number > q->count_mask) counts_grow(q);
+  round_counts **place = place_of(q, whole);
+  if (!*place) {
+    *place = ff_alloc(sizeof **place);
+    (*place)->whole = whole;
+    q->count_number++;
+    FF_PUSH(&q->touched, *place);
+  }
+  return &(*place)->own;
+}
+
+void round_counts_add(round_sm *q) {
+  for (size_t i = 0; i < q->touched.count; i++) {
+    round_counts *c = q->touched.items[i];
+#define X(name, unit, help) c->whole->name += c->own.name;
+#include "machine/observe/counters.def"
+#undef X
+    c->own = (sim_counters){0};
+  }
+  if (q->m->blocks || q->first != q->end || q->touched.count < COUNTS_KEPT) return; /* who runs counts there on */
+  for (size_t i = 0; i < q->touched.count; i++) free(q->touched.items[i]);
+  memset(q->counts, 0, (q->count_mask + 1) * sizeof *q->counts);
+  q->touched.count = q->count_number = 0;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rounds of a simulation: which SM runs how far, and what is between.
+ *
+ *     clock of an SM == the earlier of its next event and of when what it asked first may be answered; while it is
+ *                       stopped, the later of its step's time and of what it asked last
+ *     least = the least clock;  horizon = min(least + round_length, the device's next event, limit + 1)
+ *
+ *     1. all SMs with a clock before the horizon run up to it, or until one stops              (on all threads)
+ *     2. of those that stopped before it, the earliest: what was asked before its clock is served, it makes its step,
+ *        and runs on up to the horizon; again, until none is left
+ *     3. what was asked before the horizon is served
+ *
+ * What waits to be served is in a calendar: buckets by time, each sorted when its turn comes. */
+#include "machine/sm/rounds.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "machine/simulation.h"
+
+enum { BUCKETS = 1024, BUCKETS_PER_ROUND = 128, AHEAD_NEAR = 4, AHEAD_FAR = 8 };
+
+typedef struct calendar_entry {
+  ps ask;
+  uint64_t number; /* the SM's request */
+  uint32_t sm;
+} calendar_entry;
+typedef struct bucket {
+  FF_VEC(calendar_entry) entries;
+  size_t sorted; /* of these */
+} bucket;
+
+struct rounds {
+  sim *s;
+  device *d;
+  event_loop *loop;
+  ps length, horizon;
+  uint32_t count; /* of SMs */
+  round_sm *sms;
+  ps *clocks;
+  uint32_t *list; /* of SMs, in a round */
+  round_threads *threads;
+  /* the calendar */
+  ps width, at; /* of a bucket; where the first one that may have entries begins */
+  size_t waiting;
+  bucket buckets[BUCKETS];
+};
+
+/* ---- the calendar ---- */
+
+static bucket *bucket_at(rounds *r, ps time) { return &r->buckets[time / r->width % BUCKETS]; }
+
+static void collect(rounds *r, round_sm *q) {
+  for (; q->collected != q->end; q->collected++) {
+    const round_request *e = &q->requests[q->collected & q->mask];
+    if (!e->asks) continue;
+    bucket *b = bucket_at(r, e->ask > r->at ? e->ask : r->at);
+    FF_PUSH(&b->entries, ((calendar_entry){e->ask, q->collected, q->m->index}));
+    r->waiting++;
+  }
+}
+
+static bool before(const calendar_entry *a, const calendar_entry *b) {
+  if (a->ask != b->ask) return a->ask < b->ask;
+  return a->sm != b->sm ? a->sm < b->sm : a->number < b->number;
+}
+
+static void bucket_sort(bucket *b) {
+  for (; b->sorted < b->entries.count; b->sorted++) {
+    calendar_entry e = b->entries.items[b->sorted];
+    size_t at = b->sorted;
+    for (; at && before(&e, &b->entries.items[at - 1]); at--) b->entries.items[at] = b->entries.items[at - 1];
+    b->entries.items[at] = e;
+  }
+}
+
+static round_request *request_of(rounds *r, const calendar_entry *e) {
+  const round_sm *q = &r->sms[e->sm];
+  return &q->requests[e->number & q->mask];
+}
+
+static void serve_one(rounds *r, const calendar_entry *c) {
+  round_sm *q = &r->sms[c->sm];
+  round_request *e = request_of(r, c);
+  request below = {.address = e->address,
+                   .sectors = e->sectors,
+                   .lanes = e->lanes,
+                   .sm = c->sm,
+                   .op = (trace_access_op)e->op,
+                   .ask = e->ask,
+                   .at = e->at,
+                   .tally = &e->tally};
+  e->answer = memory_below_l1(&r->s->memory, q->m, &below);
+  FF_CHECK(e->answer >= e->ask + r->length);
+  e->answered = true;
+  q->answers++;
+}
+
+static void serve_bucket(rounds *r, bucket *b, ps end) {
+  bucket_sort(b);
+  size_t count = b->entries.count, served = 0;
+  const calendar_entry *items = b->entries.items;
+  const memory *y = &r->s->memory;
+  for (size_t i = 0; i < count && i < AHEAD_FAR; i++) __builtin_prefetch(request_of(r, &items[i]));
+  for (; served < count && items[served].ask < end; served++) {
+    size_t far = served + AHEAD_FAR, near = served + AHEAD_NEAR;
+    if (far + AHEAD_FAR < count) __builtin_prefetch(request_of(r, &items[far + AHEAD_FAR]));
+    if (far < count) l2_prefetch_far(y, request_of(r, &items[far])->address);
+    if (near < count) l2_prefetch_near(y, request_of(r, &items[near])->address);
+    serve_one(r, &items[served]);
+  }
+  for (size_t i = served; i < count; i++) b->entries.items[i - served] = b->entries.items[i];
+  b->entries.count = b->sorted = count - served;
+  r->waiting -= served;
+}
+
+static ps first_ask(const rounds *r) {
+  ps first = UINT64_MAX;
+  for (uint32_t i = 0; i < BUCKETS; i++)
+    for (size_t k = 0; k < r->buckets[i].entries.count; k++)
+      if (r->buckets[i].entries.items[k].ask < first) first = r->buckets[i].entries.items[k].ask;
+  return first;
+}
+
+/* All that was asked before `end`, and has been collected. */
+static void serve(rounds *r, ps end) {
+  for (uint32_t empty = 0; r->waiting;) {
+    bucket *b = bucket_at(r, r->at);
+    size_t waiting = r->waiting;
+    if (b->entries.count) serve_bucket(r, b, end < r->at + r->width ? end : r->at + r->width);
+    if (end <= r->at + r->width) break; /* there may be more for this one */
+    r->at += r->width;
+    empty = r->waiting == waiting ? empty + 1 : 0;
+    if (empty < BUCKETS || !r->waiting) continue;
+    ps first = first_ask(r);
+    if (first / r->width * r->width > r->at) r->at = first / r->width * r->width;
+    empty = 0;
+  }
+  if (!r->waiting && end != UINT64_MAX && r->at < end / r->width * r->width) r->at = end / r->width * r->width;
+}
+
+/* ---- SMs ---- */
+
+static void note_clock(round_sm *q) {
+  ps next = event_next(&q->events), answer = q->open_ask == UINT64_MAX ? UINT64_MAX : q->open_ask + q->all->length;
+  if (next > answer) next = answer; /* warps may go on then */
+  if (q->stopped) next = q->stopped_at > q->last_ask ? q->stopped_at : q->last_ask + 1;
+  *q->clock = next;
+}
+
+/* Up to the horizon, or until it stops. */
+static void sm_run(round_sm *q) {
+  const rounds *r = q->all;
+  round_take(q);
+  q->until = r->horizon;
+  q->events.horizon = r->horizon - 1;
+  while (!q->stopped && event_next(&q->events) < r->horizon) {
+    event e = event_pop(&q->events);
+    loop_prefetch(&q->events, &q->front);
+    warp_wake(&q->front, q->front.warps->items[event_index(e)], event_time(e));
+  }
+  note_clock(q);
+}
+
+static void run_listed(void *context, uint32_t number) {
+  rounds *r = context;
+  sm_run(&r->sms[r->list[number]]);
+}
+
+/* The step that stopped it. All that it asked before has been answered, so nothing of the SM is open. */
+static void single_step(rounds *r, round_sm *q) {
+  warp *w = q->stopped;
+  round_take(q);
+  FF_CHECK(q->first == q->end);
+  q->stopped = NULL;
+  q->events.horizon = UINT64_MAX;
+  q->events.next_time = event_next(&q->events);
+  if (r->s->agenda.now < q->stopped_at) r->s->agenda.now = q->stopped_at;
+  r->s->pager->now = r->s->agenda.now;
+  *q->clock = UINT64_MAX;
+  warp_wake(&q->single, w, q->stopped_at);
+}
+
+static uint32_t first_stopped(const rounds *r) {
+  uint32_t best = r->count;
+  ps first = r->horizon;
+  for (uint32_t i = 0; i < r->count; i++)
+    if (r->clocks[i] < first) {
+      first = r->clocks[i];
+      best = i;
+    }
+  return best;
+}
+
+static ps least_clock(const rounds *r) {
+  ps least = UINT64_MAX;
+  for (uint32_t i = 0; i < r->count; i++)
+    if (r->clocks[i] < least) least = r->clocks[i];
+  return least;
+}
+
+static void run_round(rounds *r) {
+  uint32_t listed = 0;
+  for (uint32_t i = 0; i < r->count; i++)
+    if (r->clocks[i] < r->horizon && !r->sms[i].stopped) r->list[listed++] = i;
+  round_threads_run(r->threads, listed);
+  for (uint32_t i = 0; i < listed; i++) collect(r, &r->sms[r->list[i]]);
+  for (uint32_t i; (i = first_stopped(r)) < r->count;) {
+    round_sm *q = &r->sms[i];
+    serve(r, r->clocks[i]);
+    if (q->stopped) single_step(r, q);
+    sm_run(q);
+    collect(r, q);
+  }
+  serve(r, r->horizon);
+}
+
+void rounds_counts_add(rounds *r) {
+  for (uint32_t i = 0; r && i < r->count; i++) round_counts_add(&r->sms[i]);
+}
+
+static void yield(rounds *r) {
+  if (__builtin_expect(r->s->answers.askers != 0, 0)) answers_yield(&r->s->answers);
+}
+
+void rounds_run(rounds *r, ps limit, const node *n) {
+  event_heap *heap = &r->d->heap;
+  while (!n || !n->done) {
+    ps least = least_clock(r), next = event_next(heap);
+    if ((least < next ? least : next) > limit || (least == UINT64_MAX && next == UINT64_MAX)) break;
+    if (next <= least) {
+      serve(r, next);
+      loop_run_event(r->loop, event_pop(heap));
+      yield(r);
+      continue;
+    }
+    r->horizon = least + r->length < next ? least + r->length : next;
+    if (limit != UINT64_MAX && r->horizon > limit + 1) r->horizon = limit + 1;
+    if (least >= r->s->observer.next_sample) record_sample(&r->s->observer, least);
+    serve(r, least);
+    run_round(r);
+    if (r->s->agenda.now < least) r->s->agenda.now = least;
+    yield(r);
+  }
+  FF_ASSERT(!n || n->done); /* an operation that nothing will ever end */
+  if (limit == UINT64_MAX && !n) {
+    serve(r, UINT64_MAX);
+    for (uint32_t i = 0; i < r->count; i++) round_take(&r->sms[i]);
+  }
+  rounds_counts_add(r);
+}
+
+/* ---- making ---- */
+
+const char *rounds_refuse(const sim *s) {
+  if (s->stacks) return "a machine with memory stacks";
+  if (s->d->whole->shared || s->d->whole != s->d) return "a GPU that several programs share";
+  if (s->sampler.needed) return "sampling";
+  if (s->written || s->future) return "a policy that knows the program's future";
+  return NULL;
+}
+
+static void sm_begin(rounds *r, uint32_t i) {
+  round_sm *q = &r->sms[i];
+  sim *s = r->s;
+  sm *m = &r->d->sms[i];
+  q->all = r;
+  q->m = m;
+  q->clock = &r->clocks[i];
+  *q->clock = UINT64_MAX;
+  q->mask = 63;
+  q->open_ask = UINT64_MAX;
+  q->requests = ff_alloc((q->mask + 1) * sizeof *q->requests);
+  q->events.next_time = q->events.horizon = q->events.own_horizon = UINT64_MAX;
+  q->events.slice = true; /* a warp that stops at the horizon goes on as if it had not */
+  q->front = q->single = s->front;
+  q->accesses = q->single_accesses = s->accesses;
+  q->front.heap = q->single.heap = q->accesses.heap = q->single_accesses.heap = &q->events;
+  q->front.accesses = &q->accesses;
+  q->single.accesses = &q->single_accesses;
+  q->front.round = q->accesses.round = q;
+  q->single.single = true;
+  m->round = q;
+  m->events = &q->events;
+}
+
+void rounds_begin(sim *s, uint32_t threads) {
+  FF_ASSERT(!rounds_refuse(s));
+  rounds *r = ff_alloc(sizeof *r);
+  r->s = s;
+  r->d = s->d;
+  r->loop = &s->loop;
+  r->length = s->t.l2_there + s->t.l2_back;
+  if (!r->length) r->length = 1;
+  r->width = r->length / BUCKETS_PER_ROUND ? r->length / BUCKETS_PER_ROUND : 1;
+  r->count = s->d->sm_total;
+  r->sms = ff_alloc_aligned(64, r->count * sizeof *r->sms);
+  r->clocks = ff_alloc(r->count * sizeof *r->clocks);
+  r->list = ff_alloc(r->count * sizeof *r->list);
+  for (uint32_t i = 0; i < r->count; i++) sm_begin(r, i);
+  if (threads > r->count) threads = r->count;
+  r->threads = round_threads_create(s->observer.watched ? 1 : threads, run_listed, r); /* what is watched is common */
+  s->loop.rounds = r;
+}
+
+void rounds_end(sim *s) {
+  rounds *r = s->loop.rounds;
+  if (!r) return;
+  rounds_counts_add(r);
+  round_threads_free(r->threads);
+  for (uint32_t i = 0; i < r->count; i++) {
+    round_sm *q = &r->sms[i];
+    for (size_t k = 0; k < q->touched.count; k++) free(q->touched.items[k]);
+    free(q->touched.items);
+    free(q->counts);
+    free(q->requests);
+    free(q->events.items);
+    q->m->round = NULL;
+    q->m->events = &r->d->heap;
+  }
+  for (uint32_t i = 0; i < BUCKETS; i++) free(r->buckets[i].entries.items);
+  free(r->sms);
+  free(r->clocks);
+  free(r->list);
+  free(r);
+  s->loop.rounds = NULL;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One simulation on several threads: its SMs run in rounds, each for itself, and exchange what they ask of the L2
+ * between two rounds.
+ *
+ *     round:    every SM runs its own events of  [t, t + round_length)  on any thread           (rounds.c, round_lines.c)
+ *     between:  what the SMs asked below their L1s is served in order of (ask, SM, order of asking), on one thread
+ *
+ * No answer of the L2 is there before ask + l2_latency, so nothing that is asked in a round of that length is answered
+ * in it: a load that an instruction waits for is `open` until the round is over, and the warp waits. What an SM cannot
+ * do for itself (a translation that its TLB does not have, a page's first write, a far-fault, the end of a block) stops
+ * it; that one step is made between two rounds, at its place in time, and the SM goes on. So what comes out depends on
+ * neither the number of threads nor on which of them runs which SM.
+ *
+ * The rest of the simulation (operations, copies, far-faults) has its events in the device's queue, as always; no round
+ * runs past the next of them. */
+#ifndef FF_MACHINE_SM_ROUNDS_H
+#define FF_MACHINE_SM_ROUNDS_H
+
+#include "base/memory.h"
+#include "machine/memory/hierarchy.h"
+#include "machine/sm/sm.h"
+
+/* A time that is not known yet: OPEN | the number of the request whose answer says it. No time is as late. */
+#define ROUND_OPEN (UINT64_C(1) << 63)
+enum { ROUND_NO_SLOT = 255 };
+
+/* What one line of an access waits for. */
+typedef struct round_request {
+  ps ask, at;       /* as in `request` */
+  uint64_t address; /* of the line, physical */
+  tally tally;
+  ps answer;        /* when the data has arrived; of a line that finds its sectors on their way: unused */
+  ps before;        /* when sectors arrive that the L1's line waited for already; may be open; 0: it did not */
+  ps floor;         /* the data is there no earlier */
+  ps hold;          /* and holds the load/store unit so much longer */
+  cache_line *line; /* of the L1, that gets the answer; NULL: it passes the L1 */
+  uint64_t tag;
+  warp *w;
+  uint32_t lanes;
+  uint8_t sectors, op;
+  uint8_t slot;          /* the warp's load (ring), or ROUND_NO_SLOT */
+  bool copies;           /* asynchronous: warp.copied */
+  bool store;            /* holds one of sm.stores, else of sm.l1_mshrs */
+  bool asks;             /* it goes below the L1; else it waits for `before` only */
+  bool waits_for_before; /* its data is there no earlier than `before` */
+  bool answered, over;
+} round_request;
+
+/* Counters of one SM alone, added to the real ones between two rounds. */
+typedef struct round_counts {
+  sim_counters *whole; /* where they belong */
+  sim_counters own;
+} round_counts;
+
+/* What one SM has of its own. */
+typedef struct round_sm {
+  struct rounds *all;
+  sm *m;
+  event_heap events;
+  front_end front, single;               /* for a round, and for one step between two */
+  access_path accesses, single_accesses; /* below them */
+  round_request *requests;               /* number n at n & mask: of [first, end) */
+  uint64_t first, end, collected;        /* collected: those before it have been taken to be served */
+  uint64_t mask;
+  uint32_t answers; /* that are there and not taken over yet */
+  ps last_ask;      /* the latest of all so far */
+  ps open_ask;      /* the earliest of those whose answer has not been taken over; UINT64_MAX: there are none */
+  ps until;         /* no request that is open now is answered before */
+  warp *stopped;    /* makes its next step between two rounds: */
+  ps stopped_at;    /* at its own time */
+  ps *clock;        /* nothing happens in the SM before: rounds.clocks */
+  round_counts **counts; /* by a hash of `whole` */
+  uint32_t count_mask, count_number;
+  FF_VEC(round_counts *) touched; /* all of them */
+} round_sm;
+
+typedef struct rounds rounds;
+
+/* For the SMs' front ends and load/store units (sm.c, warp_access.c), within a round. */
+void round_stop(round_sm *q, warp *w, ps time); /* its next step, at `time`, is made between two rounds */
+/* The warp's load number `load` has arrived by *time; else the warp goes on when it has, and this is false. */
+bool round_wait(round_sm *q, warp *w, uint32_t load, ps *time);
+/* One line down. false: it cannot be done in a round, and nothing has changed. *data: when it has arrived, as far as
+ * that is known; what is not comes to the warp later. */
+bool round_access(round_sm *q, memory *y, warp *w, const request *r, ps hold, ps *accepted, ps *data);
+sim_counters *round_counters(round_sm *q, sim_counters *whole);
+/* Reads or writes of the unit need nothing but to be noted (round_note). */
+void round_take(round_sm *q);       /* the answers that are there */
+void round_counts_add(round_sm *q); /* its own counters to where they belong */
+bool round_may_use(const pager *p, const pager_unit *unit, bool writes);
+void round_note(pager *p, pager_unit *unit, uint64_t address, ps now);
+
+/* ---- the whole: rounds.c ---- */
+
+struct sim;
+/* threads: that run SMs, the simulation's own among them. Of a simulation for which rounds_refuse has no reason. */
+void rounds_begin(struct sim *s, uint32_t threads);
+void rounds_end(struct sim *s);
+const char *rounds_refuse(const struct sim *s); /* why it cannot run in rounds; NULL: it can */
+/* All that happens up to and with `limit`, or until the operation is over (NULL: does not matter). */
+struct node;
+void rounds_run(rounds *r, ps limit, const struct node *n);
+/* What the SMs have counted is where it belongs. By who holds the simulation's lock. NULL: nothing. */
+void rounds_counts_add(rounds *r);
+
+/* ---- its threads: round_threads.c ---- */
+
+typedef struct round_threads round_threads;
+typedef void round_task(void *context, uint32_t number);
+round_threads *round_threads_create(uint32_t threads, round_task *task, void *context);
+void round_threads_run(round_threads *t, uint32_t count); /* task(context, i) for all i < count, on any thread each */
+void round_threads_free(round_threads *t);
+
+#endif
