@@ -86,6 +86,11 @@ static void ask(round_sm *q, round_request *e, slots *held, ps *accepted) {
   slots_hold(held, SLOTS_OPEN);
   if (q->last_ask < e->ask) q->last_ask = e->ask;
   if (q->open_ask > e->ask) q->open_ask = e->ask;
+  ps answer = e->ask + q->length;
+  if (__builtin_expect(answer >= q->until, 1)) return;
+  q->until = answer; /* a block that came late: the SM is behind the others */
+  q->events.horizon = answer - 1;
+  if (q->events.next_time >= answer) q->events.next_time = answer - 1;
 }
 
 /* When a place is free is known. */

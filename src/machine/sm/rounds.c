@@ -7,7 +7,8 @@
  *
  *     1. all SMs with a clock before the horizon run up to it, or until one stops              (on all threads)
  *     2. of those that stopped before it, the earliest: what was asked before its clock is served, it makes its step,
- *        and runs on up to the horizon; again, until none is left
+ *        and runs on up to the horizon, which comes nearer if the step has put an event of the device; again, until none
+ *        is left
  *     3. what was asked before the horizon is served
  *
  * What waits to be served is in a calendar: buckets by time, each sorted when its turn comes. */
@@ -142,7 +143,7 @@ static void serve(rounds *r, ps end) {
 /* ---- SMs ---- */
 
 static void note_clock(round_sm *q) {
-  ps next = event_next(&q->events), answer = q->open_ask == UINT64_MAX ? UINT64_MAX : q->open_ask + q->all->length;
+  ps next = event_next(&q->events), answer = q->open_ask == UINT64_MAX ? UINT64_MAX : q->open_ask + q->length;
   if (next > answer) next = answer; /* warps may go on then */
   if (q->stopped) next = q->stopped_at > q->last_ask ? q->stopped_at : q->last_ask + 1;
   *q->clock = next;
@@ -154,7 +155,7 @@ static void sm_run(round_sm *q) {
   round_take(q);
   q->until = r->horizon;
   q->events.horizon = r->horizon - 1;
-  while (!q->stopped && event_next(&q->events) < r->horizon) {
+  while (!q->stopped && event_next(&q->events) < q->until) {
     event e = event_pop(&q->events);
     loop_prefetch(&q->events, &q->front);
     warp_wake(&q->front, q->front.warps->items[event_index(e)], event_time(e));
@@ -209,6 +210,8 @@ static void run_round(rounds *r) {
     round_sm *q = &r->sms[i];
     serve(r, r->clocks[i]);
     if (q->stopped) single_step(r, q);
+    ps next = event_next(&r->d->heap); /* the step may have made it: other SMs' steps wait for it */
+    if (next < r->horizon) r->horizon = next;
     sm_run(q);
     collect(r, q);
   }
@@ -270,6 +273,7 @@ static void sm_begin(rounds *r, uint32_t i) {
   *q->clock = UINT64_MAX;
   q->mask = 63;
   q->open_ask = UINT64_MAX;
+  q->length = r->length;
   q->requests = ff_alloc((q->mask + 1) * sizeof *q->requests);
   q->events.next_time = q->events.horizon = q->events.own_horizon = UINT64_MAX;
   q->events.slice = true; /* a warp that stops at the horizon goes on as if it had not */

@@ -65,7 +65,8 @@ typedef struct round_sm {
   uint32_t answers; /* that are there and not taken over yet */
   ps last_ask;      /* the latest of all so far */
   ps open_ask;      /* the earliest of those whose answer has not been taken over; UINT64_MAX: there are none */
-  ps until;         /* no request that is open now is answered before */
+  ps until;         /* no request that is open now is answered before: it runs no further */
+  ps length;        /* of a round */
   warp *stopped;    /* makes its next step between two rounds: */
   ps stopped_at;    /* at its own time */
   ps *clock;        /* nothing happens in the SM before: rounds.clocks */
