@@ -5,11 +5,14 @@
  *                       stopped, the later of its step's time and of what it asked last
  *     least = the least clock;  horizon = min(least + round_length, the device's next event, limit + 1)
  *
- *     1. all SMs with a clock before the horizon run up to it, or until one stops              (on all threads)
- *     2. of those that stopped before it, the earliest: what was asked before its clock is served, it makes its step,
- *        and runs on up to the horizon, which comes nearer if the step has put an event of the device; again, until none
- *        is left
- *     3. what was asked before the horizon is served
+ *     1. what was asked before `least` is served
+ *     2. all SMs with a clock before the horizon run up to it, or until one stops              (on all threads)
+ *     3. those that stopped no later than `ahead` after the first of them make their steps, in order of their clocks; what
+ *        was asked before is served before. The horizon comes nearer if a step has put an event of the device
+ *     4. again from 1, until all clocks are at the horizon
+ *
+ * So what is below the L1s is asked in order of time, but for what an SM asks after its step: at most `ahead` late, as
+ * far as a warp's access may be ahead without rounds (warp_access.c).
  *
  * What waits to be served is in a calendar: buckets by time, each sorted when its turn comes. */
 #include "machine/sm/rounds.h"
@@ -142,8 +145,13 @@ static void serve(rounds *r, ps end) {
 
 /* ---- SMs ---- */
 
+/* Nothing comes back before. */
+static ps first_answer(const round_sm *q) {
+  return q->open_ask == UINT64_MAX ? UINT64_MAX : q->open_ask + q->length;
+}
+
 static void note_clock(round_sm *q) {
-  ps next = event_next(&q->events), answer = q->open_ask == UINT64_MAX ? UINT64_MAX : q->open_ask + q->length;
+  ps next = event_next(&q->events), answer = first_answer(q);
   if (next > answer) next = answer; /* warps may go on then */
   if (q->stopped) next = q->stopped_at > q->last_ask ? q->stopped_at : q->last_ask + 1;
   *q->clock = next;
@@ -153,8 +161,8 @@ static void note_clock(round_sm *q) {
 static void sm_run(round_sm *q) {
   const rounds *r = q->all;
   round_take(q);
-  q->until = r->horizon;
-  q->events.horizon = r->horizon - 1;
+  q->until = first_answer(q) < r->horizon ? first_answer(q) : r->horizon;
+  q->events.horizon = q->until - 1;
   while (!q->stopped && event_next(&q->events) < q->until) {
     event e = event_pop(&q->events);
     loop_prefetch(&q->events, &q->front);
@@ -180,17 +188,7 @@ static void single_step(rounds *r, round_sm *q) {
   r->s->pager->now = r->s->agenda.now;
   *q->clock = UINT64_MAX;
   warp_wake(&q->single, w, q->stopped_at);
-}
-
-static uint32_t first_stopped(const rounds *r) {
-  uint32_t best = r->count;
-  ps first = r->horizon;
-  for (uint32_t i = 0; i < r->count; i++)
-    if (r->clocks[i] < first) {
-      first = r->clocks[i];
-      best = i;
-    }
-  return best;
+  note_clock(q);
 }
 
 static ps least_clock(const rounds *r) {
@@ -200,20 +198,37 @@ static ps least_clock(const rounds *r) {
   return least;
 }
 
-static void run_round(rounds *r) {
+/* All SMs that can go on before the horizon do. */
+static void run_sms(rounds *r) {
   uint32_t listed = 0;
   for (uint32_t i = 0; i < r->count; i++)
     if (r->clocks[i] < r->horizon && !r->sms[i].stopped) r->list[listed++] = i;
   round_threads_run(r->threads, listed);
   for (uint32_t i = 0; i < listed; i++) collect(r, &r->sms[r->list[i]]);
-  for (uint32_t i; (i = first_stopped(r)) < r->count;) {
-    round_sm *q = &r->sms[i];
-    serve(r, r->clocks[i]);
-    if (q->stopped) single_step(r, q);
+}
+
+/* Those that have stopped before `end` make their steps, the earliest first. */
+static void make_steps(rounds *r, ps end) {
+  uint32_t listed = 0;
+  for (uint32_t i = 0; i < r->count; i++) {
+    if (r->clocks[i] >= end || !r->sms[i].stopped) continue;
+    uint32_t at = listed++;
+    for (; at && r->clocks[r->list[at - 1]] > r->clocks[i]; at--) r->list[at] = r->list[at - 1];
+    r->list[at] = i;
+  }
+  for (uint32_t i = 0; i < listed && r->clocks[r->list[i]] < r->horizon; i++) {
+    serve(r, r->clocks[r->list[i]]);
+    single_step(r, &r->sms[r->list[i]]);
     ps next = event_next(&r->d->heap); /* the step may have made it: other SMs' steps wait for it */
     if (next < r->horizon) r->horizon = next;
-    sm_run(q);
-    collect(r, q);
+  }
+}
+
+static void run_round(rounds *r) {
+  for (ps least; (least = least_clock(r)) < r->horizon;) {
+    serve(r, least);
+    run_sms(r);
+    make_steps(r, least_clock(r) + r->s->t.ahead);
   }
   serve(r, r->horizon);
 }
@@ -240,7 +255,6 @@ void rounds_run(rounds *r, ps limit, const node *n) {
     r->horizon = least + r->length < next ? least + r->length : next;
     if (limit != UINT64_MAX && r->horizon > limit + 1) r->horizon = limit + 1;
     if (least >= r->s->observer.next_sample) record_sample(&r->s->observer, least);
-    serve(r, least);
     run_round(r);
     if (r->s->agenda.now < least) r->s->agenda.now = least;
     yield(r);
