@@ -186,7 +186,8 @@ static void run(const workload *work, const char *manager) {
   trace_program *program = trace_program_create(UINT64_C(8) << 30);
   sim *sim;
   ff_error error;
-  sim_options options = {.spec = &spec, .manager = manager, .gpu_memory_share = memory_share, .history = history, .threads = threads};
+  sim_options options = {
+      .spec = &spec, .manager = manager, .gpu_memory_share = memory_share, .history = history, .threads = threads};
   if (sim_create(program, &options, &sim, &error)) {
     fprintf(stderr, "bench_sim: %s\n", error.message);
     exit(1);
@@ -256,8 +257,7 @@ static bool is_share(const char *name) { return strchr(name, '%') != NULL; }
 static bool is_threads(const char *name) { return !strncmp(name, "threads=", 8); }
 static bool is_history(const char *name) { return !strcmp(name, "history"); }
 static bool is_manager(const char *name) {
-  return !is_workload(name) && !is_machine(name) && !is_share(name) && !is_history(name) &&
-         !is_threads(name);
+  return !is_workload(name) && !is_machine(name) && !is_share(name) && !is_history(name) && !is_threads(name);
 }
 
 int main(int argc, char **argv) {

@@ -19,7 +19,7 @@ typedef struct event_loop {
   struct far_faults *faults;
   struct observer *observer;
   struct answers *answers;
-  struct rounds *rounds; /* its SMs run in rounds (sm/rounds.h); NULL: event by event */
+  struct sm_rounds *rounds; /* its SMs run in rounds (sm/rounds.h); NULL: event by event */
 } event_loop;
 
 /* Asks the host's caches for what the warps of the queue's next events will read. */

@@ -22,6 +22,7 @@
 #include "machine/memory/tlb.h"
 #include "machine/observe/observer.h"
 #include "machine/sm/dispatch.h"
+#include "machine/sm/rounds.h"
 
 #define MIN_BATCH UINT64_C(1000000) /* a microsecond: a batch that serves nothing takes time, too */
 
@@ -288,8 +289,7 @@ static void unblock(void *context, uint32_t sm_index) {
   far_faults *f = context;
   sm *m = &f->sms[sm_index];
   m->tlb_blocked = false;
-  for (size_t i = 0; i < m->blocked_warps->count; i++)
-    warp_wake_at(m, f->agenda->now, m->blocked_warps->items[i]);
+  for (size_t i = 0; i < m->blocked_warps->count; i++) warp_wake_at(m, f->agenda->now, m->blocked_warps->items[i]);
   m->blocked_warps->count = 0;
 }
 
@@ -316,6 +316,7 @@ static void left(void *context, uint64_t address, pager_unit *unit) {
   /* what is translated is used at once; but an entry of a larger page may be of others */
   if (unit->used || f->gmmu->leaf_shift[PAGER_LEAF_MIN] > f->pager->unit_shift) tlb_forget(f->gmmu, address, unit);
   ++*f->gmmu->removals; /* an access that was held up asks again */
+  rounds_settle(f->sms);
   discard(f, begin, unit);
   if (ff_check_level >= 2) FF_ASSERT(!in_l2(f, window, unit));
   address_map_give(f->map, begin, pager_bytes(f->pager, unit));

@@ -36,7 +36,7 @@ void lru_census_init(lru_census *census, arena *a,
 /* The bits of the tables of the census that may have the key. */
 uint32_t lru_census_holders(const lru_census *census, uint64_t key);
 lru_entry *lru_find(lru *table, uint64_t key); /* and makes it the youngest; NULL: absent */
-bool lru_has(const lru *table, uint64_t key);   /* nothing becomes younger */
+bool lru_has(const lru *table, uint64_t key);  /* nothing becomes younger */
 /* key must be absent; the oldest goes if it is full. NULL: it has no entries */
 lru_entry *lru_insert(lru *table, uint64_t key, ps ready);
 uint32_t lru_remove_range(lru *table, uint64_t first, uint64_t last); /* all keys from first to last; how many */

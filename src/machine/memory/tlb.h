@@ -40,7 +40,8 @@ typedef struct gmmu {
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
 translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready,
                           const tally *tally);
-/* The SM's TLB has the page, which is there: tlb_translate would be TRANSLATION_DONE, and ask nothing outside the SM. */
+/* The SM's TLB has the page, which is there: tlb_translate would be TRANSLATION_DONE, and ask nothing outside the
+ * SM. */
 bool tlb_holds(gmmu *g, const sm *m, uint64_t address, const pager_unit *unit);
 void tlb_forget_range(gmmu *g, uint64_t address, uint64_t bytes); /* all translations of it, where pages do not move */
 void tlb_forget(gmmu *g, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */

@@ -204,8 +204,8 @@ bool round_may_use(const pager *p, const pager_unit *unit, bool writes) {
   if (pager_over_link(unit)) return false;
   if (unit->allocation == 0 || p->config.manager->placement == MANAGER_EVERYWHERE) return true;
   if (unit->state != PAGER_RESIDENT || unit->fresh || !unit->gpu_newest) return false;
-  return !writes || (unit->written && !unit->cpu_newest && !unit->duplicate &&
-                     !p->allocations.items[unit->allocation].on_cpu);
+  return !writes ||
+         (unit->written && !unit->cpu_newest && !unit->duplicate && !p->allocations.items[unit->allocation].on_cpu);
 }
 
 /* *at becomes `time` if that is later, whatever other threads do. */

@@ -7,8 +7,8 @@
  *
  *     1. what was asked before `least` is served
  *     2. all SMs with a clock before the horizon run up to it, or until one stops              (on all threads)
- *     3. those that stopped no later than `ahead` after the first of them make their steps, in order of their clocks; what
- *        was asked before is served before. The horizon comes nearer if a step has put an event of the device
+ *     3. those that stopped no later than `ahead` after the first of them make their steps, in order of their clocks;
+ *        what was asked before is served before. The horizon comes nearer if a step has put an event of the device
  *     4. again from 1, until all clocks are at the horizon
  *
  * So what is below the L1s is asked in order of time, but for what an SM asks after its step: at most `ahead` late, as
@@ -34,7 +34,7 @@ typedef struct bucket {
   size_t sorted; /* of these */
 } bucket;
 
-struct rounds {
+struct sm_rounds {
   sim *s;
   device *d;
   event_loop *loop;
@@ -52,9 +52,9 @@ struct rounds {
 
 /* ---- the calendar ---- */
 
-static bucket *bucket_at(rounds *r, ps time) { return &r->buckets[time / r->width % BUCKETS]; }
+static bucket *bucket_at(sm_rounds *r, ps time) { return &r->buckets[time / r->width % BUCKETS]; }
 
-static void collect(rounds *r, round_sm *q) {
+static void collect(sm_rounds *r, round_sm *q) {
   for (; q->collected != q->end; q->collected++) {
     const round_request *e = &q->requests[q->collected & q->mask];
     if (!e->asks) continue;
@@ -78,12 +78,12 @@ static void bucket_sort(bucket *b) {
   }
 }
 
-static round_request *request_of(rounds *r, const calendar_entry *e) {
+static round_request *request_of(sm_rounds *r, const calendar_entry *e) {
   const round_sm *q = &r->sms[e->sm];
   return &q->requests[e->number & q->mask];
 }
 
-static void serve_one(rounds *r, const calendar_entry *c) {
+static void serve_one(sm_rounds *r, const calendar_entry *c) {
   round_sm *q = &r->sms[c->sm];
   round_request *e = request_of(r, c);
   request below = {.address = e->address,
@@ -100,7 +100,7 @@ static void serve_one(rounds *r, const calendar_entry *c) {
   q->answers++;
 }
 
-static void serve_bucket(rounds *r, bucket *b, ps end) {
+static void serve_bucket(sm_rounds *r, bucket *b, ps end) {
   bucket_sort(b);
   size_t count = b->entries.count, served = 0;
   const calendar_entry *items = b->entries.items;
@@ -118,7 +118,7 @@ static void serve_bucket(rounds *r, bucket *b, ps end) {
   r->waiting -= served;
 }
 
-static ps first_ask(const rounds *r) {
+static ps first_ask(const sm_rounds *r) {
   ps first = UINT64_MAX;
   for (uint32_t i = 0; i < BUCKETS; i++)
     for (size_t k = 0; k < r->buckets[i].entries.count; k++)
@@ -127,7 +127,7 @@ static ps first_ask(const rounds *r) {
 }
 
 /* All that was asked before `end`, and has been collected. */
-static void serve(rounds *r, ps end) {
+static void serve(sm_rounds *r, ps end) {
   for (uint32_t empty = 0; r->waiting;) {
     bucket *b = bucket_at(r, r->at);
     size_t waiting = r->waiting;
@@ -146,9 +146,7 @@ static void serve(rounds *r, ps end) {
 /* ---- SMs ---- */
 
 /* Nothing comes back before. */
-static ps first_answer(const round_sm *q) {
-  return q->open_ask == UINT64_MAX ? UINT64_MAX : q->open_ask + q->length;
-}
+static ps first_answer(const round_sm *q) { return q->open_ask == UINT64_MAX ? UINT64_MAX : q->open_ask + q->length; }
 
 static void note_clock(round_sm *q) {
   ps next = event_next(&q->events), answer = first_answer(q);
@@ -159,7 +157,7 @@ static void note_clock(round_sm *q) {
 
 /* Up to the horizon, or until it stops. */
 static void sm_run(round_sm *q) {
-  const rounds *r = q->all;
+  const sm_rounds *r = q->all;
   round_take(q);
   q->until = first_answer(q) < r->horizon ? first_answer(q) : r->horizon;
   q->events.horizon = q->until - 1;
@@ -172,12 +170,12 @@ static void sm_run(round_sm *q) {
 }
 
 static void run_listed(void *context, uint32_t number) {
-  rounds *r = context;
+  sm_rounds *r = context;
   sm_run(&r->sms[r->list[number]]);
 }
 
 /* The step that stopped it. All that it asked before has been answered, so nothing of the SM is open. */
-static void single_step(rounds *r, round_sm *q) {
+static void single_step(sm_rounds *r, round_sm *q) {
   warp *w = q->stopped;
   round_take(q);
   FF_CHECK(q->first == q->end);
@@ -191,7 +189,7 @@ static void single_step(rounds *r, round_sm *q) {
   note_clock(q);
 }
 
-static ps least_clock(const rounds *r) {
+static ps least_clock(const sm_rounds *r) {
   ps least = UINT64_MAX;
   for (uint32_t i = 0; i < r->count; i++)
     if (r->clocks[i] < least) least = r->clocks[i];
@@ -199,7 +197,7 @@ static ps least_clock(const rounds *r) {
 }
 
 /* All SMs that can go on before the horizon do. */
-static void run_sms(rounds *r) {
+static void run_sms(sm_rounds *r) {
   uint32_t listed = 0;
   for (uint32_t i = 0; i < r->count; i++)
     if (r->clocks[i] < r->horizon && !r->sms[i].stopped) r->list[listed++] = i;
@@ -208,7 +206,7 @@ static void run_sms(rounds *r) {
 }
 
 /* Those that have stopped before `end` make their steps, the earliest first. */
-static void make_steps(rounds *r, ps end) {
+static void make_steps(sm_rounds *r, ps end) {
   uint32_t listed = 0;
   for (uint32_t i = 0; i < r->count; i++) {
     if (r->clocks[i] >= end || !r->sms[i].stopped) continue;
@@ -224,7 +222,7 @@ static void make_steps(rounds *r, ps end) {
   }
 }
 
-static void run_round(rounds *r) {
+static void run_round(sm_rounds *r) {
   for (ps least; (least = least_clock(r)) < r->horizon;) {
     serve(r, least);
     run_sms(r);
@@ -233,15 +231,19 @@ static void run_round(rounds *r) {
   serve(r, r->horizon);
 }
 
-void rounds_counts_add(rounds *r) {
+void rounds_settle(const sm *sms) {
+  if (sms->round) serve(sms->round->all, UINT64_MAX);
+}
+
+void rounds_counts_add(sm_rounds *r) {
   for (uint32_t i = 0; r && i < r->count; i++) round_counts_add(&r->sms[i]);
 }
 
-static void yield(rounds *r) {
+static void yield(sm_rounds *r) {
   if (__builtin_expect(r->s->answers.askers != 0, 0)) answers_yield(&r->s->answers);
 }
 
-void rounds_run(rounds *r, ps limit, const node *n) {
+void rounds_run(sm_rounds *r, ps limit, const node *n) {
   event_heap *heap = &r->d->heap;
   while (!n || !n->done) {
     ps least = least_clock(r), next = event_next(heap);
@@ -277,7 +279,7 @@ const char *rounds_refuse(const sim *s) {
   return NULL;
 }
 
-static void sm_begin(rounds *r, uint32_t i) {
+static void sm_begin(sm_rounds *r, uint32_t i) {
   round_sm *q = &r->sms[i];
   sim *s = r->s;
   sm *m = &r->d->sms[i];
@@ -304,7 +306,7 @@ static void sm_begin(rounds *r, uint32_t i) {
 
 void rounds_begin(sim *s, uint32_t threads) {
   FF_ASSERT(!rounds_refuse(s));
-  rounds *r = ff_alloc(sizeof *r);
+  sm_rounds *r = ff_alloc(sizeof *r);
   r->s = s;
   r->d = s->d;
   r->loop = &s->loop;
@@ -322,7 +324,7 @@ void rounds_begin(sim *s, uint32_t threads) {
 }
 
 void rounds_end(sim *s) {
-  rounds *r = s->loop.rounds;
+  sm_rounds *r = s->loop.rounds;
   if (!r) return;
   rounds_counts_add(r);
   round_threads_free(r->threads);

@@ -54,7 +54,7 @@ typedef struct round_counts {
 
 /* What one SM has of its own. */
 typedef struct round_sm {
-  struct rounds *all;
+  struct sm_rounds *all;
   sm *m;
   event_heap events;
   front_end front, single;               /* for a round, and for one step between two */
@@ -62,23 +62,23 @@ typedef struct round_sm {
   round_request *requests;               /* number n at n & mask: of [first, end) */
   uint64_t first, end, collected;        /* collected: those before it have been taken to be served */
   uint64_t mask;
-  uint32_t answers; /* that are there and not taken over yet */
-  ps last_ask;      /* the latest of all so far */
-  ps open_ask;      /* the earliest of those whose answer has not been taken over; UINT64_MAX: there are none */
-  ps until;         /* no request that is open now is answered before: it runs no further */
-  ps length;        /* of a round */
-  warp *stopped;    /* makes its next step between two rounds: */
-  ps stopped_at;    /* at its own time */
-  ps *clock;        /* nothing happens in the SM before: rounds.clocks */
+  uint32_t answers;      /* that are there and not taken over yet */
+  ps last_ask;           /* the latest of all so far */
+  ps open_ask;           /* the earliest of those whose answer has not been taken over; UINT64_MAX: there are none */
+  ps until;              /* no request that is open now is answered before: it runs no further */
+  ps length;             /* of a round */
+  warp *stopped;         /* makes its next step between two rounds: */
+  ps stopped_at;         /* at its own time */
+  ps *clock;             /* nothing happens in the SM before: rounds.clocks */
   round_counts **counts; /* by a hash of `whole` */
   uint32_t count_mask, count_number;
   FF_VEC(round_counts *) touched; /* all of them */
 } round_sm;
 
-typedef struct rounds rounds;
+typedef struct sm_rounds sm_rounds;
 
 /* For the SMs' front ends and load/store units (sm.c, warp_access.c), within a round. */
-void round_stop(round_sm *q, warp *w, ps time); /* its next step, at `time`, is made between two rounds */
+void round_stop(round_sm *q, warp *w, ps time); /* its next step, at `time`, is made between two sm_rounds */
 /* The warp's load number `load` has arrived by *time; else the warp goes on when it has, and this is false. */
 bool round_wait(round_sm *q, warp *w, uint32_t load, ps *time);
 /* One line down. false: it cannot be done in a round, and nothing has changed. *data: when it has arrived, as far as
@@ -100,9 +100,12 @@ void rounds_end(struct sim *s);
 const char *rounds_refuse(const struct sim *s); /* why it cannot run in rounds; NULL: it can */
 /* All that happens up to and with `limit`, or until the operation is over (NULL: does not matter). */
 struct node;
-void rounds_run(rounds *r, ps limit, const struct node *n);
+void rounds_run(sm_rounds *r, ps limit, const struct node *n);
+/* What has been asked is served now, whatever its time: before lines are taken out of the L2. `sms`: the device's;
+ * those of a simulation that does not run in rounds have nothing to be served. */
+void rounds_settle(const sm *sms);
 /* What the SMs have counted is where it belongs. By who holds the simulation's lock. NULL: nothing. */
-void rounds_counts_add(rounds *r);
+void rounds_counts_add(sm_rounds *r);
 
 /* ---- its threads: round_threads.c ---- */
 

@@ -72,8 +72,7 @@ static uint64_t lines_from(const uint64_t *record, uint32_t first) {
 /* In a round: may the access begin? Else it does later, and is read again then. */
 static bool round_begins(access_path *a, warp *w, const uint64_t *record, ps *time) {
   w->cursor.at = record;
-  if (trace_access_is_load(*record) && w->loads >= LOAD_RING &&
-      !round_wait(a->round, w, w->loads - LOAD_RING, time))
+  if (trace_access_is_load(*record) && w->loads >= LOAD_RING && !round_wait(a->round, w, w->loads - LOAD_RING, time))
     return false;
   if (!pager_knows(a->pager, trace_line_address(record[2]))) {
     round_stop(a->round, w, *time);

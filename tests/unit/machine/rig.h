@@ -7,6 +7,8 @@
  *     rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = my_warp});
  *     const sim_result *result = rig_finish(&r); ... rig_close(&r);
  *
+ * FARFAULT_RIG_THREADS=N: simulations run in rounds on N threads (machine/sm/rounds.h), where they can.
+ *
  * Host costs are zero and the device's are round figures, so that a test can say the picosecond at which a thing
  * happens: the core's cycle is 1 ns. */
 #ifndef FF_TEST_RIG_H
@@ -19,6 +21,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "machine/simulation.h"
@@ -35,7 +38,7 @@ typedef struct rig {
   bool gap;
   const char *prefetch, *evict, *page, *faults, *access_counters, *advise;
   bool write_back_overlaps, history, l2_flush, lines, profile;
-  uint32_t sample;
+  uint32_t sample, threads;
   watermarks watermarks;
   double gpu_memory_share;
   sim_offload offload;
@@ -132,6 +135,7 @@ static inline void rig_open(rig *r, const char *manager) {
 
 static inline void rig_start(rig *r) {
   ff_error error = {0};
+  const char *threads = getenv("FARFAULT_RIG_THREADS");
   r->program = trace_program_create(r->budget);
   trace_program_mark(r->program, true);
   trace_program_units(r->program, true);
@@ -154,6 +158,7 @@ static inline void rig_start(rig *r) {
                          .profile = r->profile,
                          .l2_flush = r->l2_flush,
                          .sample = r->sample,
+                         .threads = r->threads,
                          .offload = r->offload,
                          .map = r->map,
                          .offloading = r->offloading,
@@ -161,7 +166,10 @@ static inline void rig_start(rig *r) {
                          .watermarks_chosen = r->watermarks.low > 0,
                          .gpu_memory_share = r->gpu_memory_share,
                          .future = r->future = trace_future_create()};
-  if (sim_create(r->program, &options, &r->sim, &error)) fail_msg("%s", error.message);
+  bool rounds = threads && !r->threads;
+  if (rounds) options.threads = (uint32_t)strtoul(threads, NULL, 10);
+  if (rounds && sim_create(r->program, &options, &r->sim, &error) == FF_UNSUPPORTED) options.threads = 0;
+  if (!r->sim && sim_create(r->program, &options, &r->sim, &error)) fail_msg("%s", error.message);
   sim_options recorder = {.spec = &r->spec, .manager = "ideal", .future = r->future, .records_future = true};
   if (sim_needs_future(r->sim) && sim_create(r->program, &recorder, &r->recorder, &error))
     fail_msg("%s", error.message);

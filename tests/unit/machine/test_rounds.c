@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SMs in rounds, on several threads (sm/rounds.h): random programs have the same results, to the byte, on any number of
+ * threads, under every manager; of one warp alone they have those of the simulation event by event, to the picosecond;
+ * what is counted once for each access is the same in both. */
+#include <unistd.h>
+
+#include "../share.h"
+#include "rig.h"
+
+enum { BYTES = 4 << 20, PROGRAMS = 24, WATCHDOG = 300 };
+
+typedef struct script { /* of a program */
+  uint64_t seed;
+  bool copies, barriers, atomics;
+} script;
+
+static uint64_t mix(uint64_t x) {
+  x ^= x >> 31;
+  x *= UINT64_C(0x9e3779b97f4a7c15);
+  x ^= x >> 29;
+  x *= UINT64_C(0xbf58476d1ce4e5b9);
+  return x ^ x >> 32;
+}
+
+static uint64_t next(uint64_t *state) { return mix(*state += UINT64_C(0x632be59bd9b4e019)); }
+
+static void put_access(trace_writer *w, uint64_t *state, trace_access_op op, uint32_t flags) {
+  uint64_t kind = next(state) % 4, lines = kind ? 1 + next(state) % 3 : 1 + next(state) % 40;
+  uint64_t *at = trace_put_access(w, op, 2, flags, 0, ~0u, (uint32_t)lines), base = next(state) % BYTES;
+  for (uint64_t i = 0; i < lines; i++) {
+    uint64_t address = kind == 0 ? next(state) % BYTES : (base + i * 128 * kind) % BYTES;
+    at[i] =
+        trace_line(RIG_BASE + address / 128 * 128, (uint32_t)(1 + next(state) % 32), 1 + (uint32_t)next(state) % 15);
+  }
+}
+
+/* Each block's warps take the same steps, so that all come to its barriers. */
+static void random_warp(trace_writer *w, uint64_t block, uint32_t number, const void *context) {
+  const script *s = context;
+  uint64_t common = mix(s->seed) ^ mix(block * 8191), own = common ^ mix(number + 77);
+  uint64_t steps = 4 + next(&common) % 20;
+  for (uint64_t i = 0; i < steps; i++) {
+    switch (next(&common) % 9) {
+    case 0:
+    case 1: rig_issue(w, (uint32_t)(1 + next(&own) % 100)); break;
+    case 2:
+    case 3: put_access(w, &own, TRACE_LOAD, next(&own) % 4 ? 0 : TRACE_BYPASS_L1); break;
+    case 4: put_access(w, &own, TRACE_STORE, 0); break;
+    case 5: trace_put_wait(w, (uint32_t)(next(&own) % 3)); break;
+    case 6:
+      if (s->barriers) trace_put_barrier(w, (uint32_t)(next(&common) % 2), false, 4);
+      break;
+    case 7:
+      if (s->atomics) put_access(w, &own, TRACE_ATOMIC, next(&own) % 2 ? TRACE_RETURNS : 0);
+      break;
+    default:
+      if (!s->copies) break;
+      put_access(w, &own, TRACE_LOAD, TRACE_ASYNC_COPY);
+      trace_put_async(w, TRACE_GROUP, 0, 0);
+      if (next(&own) % 2) trace_put_async(w, TRACE_WAIT_GROUPS, 0, (uint32_t)(next(&own) % 2));
+    }
+  }
+}
+
+/* A machine of random size. */
+static void tweak(machine_spec *m, uint64_t seed) {
+  m->sm_count = 1 + next(&seed) % 20;
+  m->l1_mshrs = UINT64_C(2) << next(&seed) % 6;
+  m->tlb_entries = UINT64_C(4) << next(&seed) % 6;
+  m->l2_latency = (double)(10 + next(&seed) % 200);
+  m->l1_line_fills = next(&seed) % 2;
+  m->l1_lookups = next(&seed) % 3;
+  m->l2_tlb_entries = next(&seed) % 2 * 256;
+  m->block_launch_cycles = (double)(next(&seed) % 2 * 100);
+  if (next(&seed) % 2) m->sm_read_bytes = m->sm_write_bytes = 64;
+  if (next(&seed) % 2) m->alu_latency = 4, m->fma_cycles = m->alu_cycles = m->tensor_cycles = 2;
+  if (next(&seed) % 2) m->page_bytes = 65536;
+}
+
+static void run(rig *r, const char *manager, const script *s, uint32_t threads, uint64_t blocks, uint32_t warps) {
+  rig_open(r, manager);
+  tweak(&r->spec, s->seed);
+  r->threads = threads;
+  if (s->seed % 3 == 0) r->gpu_memory_share = 0.75;
+  rig_start(r);
+  rig_alloc(r, RIG_BASE, BYTES, s->seed % 2 ? TRACE_MEMORY_MANAGED : TRACE_MEMORY_DEVICE);
+  rig_h2d(r, RIG_BASE, BYTES / 2);
+  for (int k = 0; k < 2; k++) {
+    rig_launch(
+        r, (rig_kernel){
+               .blocks = blocks, .warps = warps, .warp = random_warp, .context = s, .stream = 0, .shared_bytes = 4096});
+    if (s->seed % 5 == 0) rig_d2h(r, RIG_BASE, BYTES / 4);
+  }
+  rig_sync(r);
+  rig_finish(r);
+}
+
+static void assert_same(const sim_result *a, const sim_result *b) {
+  assert_memory_equal(&a->counters, &b->counters, sizeof a->counters);
+  assert_int_equal(a->kernel_count, b->kernel_count);
+  for (uint32_t i = 0; i < a->kernel_count; i++)
+    assert_memory_equal(&a->kernels[i].counters, &b->kernels[i].counters, sizeof a->counters);
+  assert_int_equal(a->allocation_count, b->allocation_count);
+  for (uint32_t i = 0; i < a->allocation_count; i++)
+    assert_memory_equal(&a->allocations[i].counters, &b->allocations[i].counters, sizeof a->counters);
+}
+
+static script script_of(uint64_t seed) {
+  return (script){.seed = seed, .copies = seed % 2, .barriers = seed % 3 != 1, .atomics = seed % 5 != 2};
+}
+
+static void test_any_number_of_threads(void **state) {
+  static const char *const managers[] = {"ideal", "copy", "demand", "replay", "uvm", "auto", "tbn", "zero-copy"};
+  static const uint32_t threads[] = {2, 3, 8};
+  for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 3); seed++) {
+    script s = script_of(seed);
+    const char *manager = managers[seed % 8];
+    rig one, many, none;
+    run(&one, manager, &s, 1, 1 + seed * 3, 4);
+    for (int i = 0; i < 3; i++) {
+      run(&many, manager, &s, threads[i], 1 + seed * 3, 4);
+      assert_same(&one.result, &many.result);
+      rig_close(&many);
+    }
+    run(&none, manager, &s, 0, 1 + seed * 3, 4);
+    const sim_counters *a = &one.result.counters, *b = &none.result.counters;
+    assert_int_equal(a->warp_instructions, b->warp_instructions);
+    assert_int_equal(a->accesses, b->accesses);
+    assert_int_equal(a->load_accesses, b->load_accesses);
+    assert_int_equal(a->store_accesses, b->store_accesses);
+    assert_int_equal(a->atomic_accesses, b->atomic_accesses);
+    assert_int_equal(a->lines, b->lines);
+    assert_int_equal(a->sectors, b->sectors);
+    assert_int_equal(a->blocks, b->blocks);
+    if (!strcmp(manager, "ideal")) assert_near(a->time_ps, b->time_ps, 0.1);
+    rig_close(&one);
+    rig_close(&none);
+  }
+}
+
+/* Nothing but its own requests is on the machine: no order can differ. */
+static void test_one_warp_alone(void **state) {
+  for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 3); seed++) {
+    script s = script_of(seed);
+    s.barriers = false;
+    rig one, none;
+    run(&one, "ideal", &s, 2, 1, 1);
+    run(&none, "ideal", &s, 0, 1, 1);
+    assert_same(&one.result, &none.result);
+    rig_close(&one);
+    rig_close(&none);
+  }
+}
+
+/* A history is the same, too, and changes nothing. */
+static void test_history_changes_nothing(void **state) {
+  script s = script_of(7);
+  rig without, with;
+  run(&without, "uvm", &s, 2, 20, 4);
+  rig_open(&with, "uvm");
+  tweak(&with.spec, s.seed);
+  with.threads = 2;
+  with.history = with.lines = true;
+  rig_start(&with);
+  rig_alloc(&with, RIG_BASE, BYTES, TRACE_MEMORY_MANAGED);
+  rig_h2d(&with, RIG_BASE, BYTES / 2);
+  for (int k = 0; k < 2; k++)
+    rig_launch(&with, (rig_kernel){.blocks = 20, .warps = 4, .warp = random_warp, .context = &s, .shared_bytes = 4096});
+  rig_sync(&with);
+  rig_finish(&with);
+  assert_memory_equal(&without.result.counters, &with.result.counters, sizeof with.result.counters);
+  rig_close(&without);
+  rig_close(&with);
+}
+
+static void test_what_is_refused(void **state) {
+  rig r;
+  ff_error error = {0};
+  sim *made = NULL;
+  rig_open(&r, "ideal");
+  trace_program *program = trace_program_create(0);
+  sim_options options = {.spec = &r.spec, .manager = "ideal", .threads = 2, .sample = 3};
+  assert_int_equal(sim_create(program, &options, &made, &error), FF_UNSUPPORTED);
+  assert_non_null(strstr(error.message, "model-threads: sampling"));
+  trace_program_free(program);
+}
+
+int main(void) {
+  alarm(WATCHDOG); /* a wait that nothing ends must not be waited for */
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_any_number_of_threads),
+      cmocka_unit_test(test_one_warp_alone),
+      cmocka_unit_test(test_history_changes_nothing),
+      cmocka_unit_test(test_what_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
