@@ -11,6 +11,7 @@
  *     warp.open[i] == its requests that are not over with slot i */
 #include "machine/sm/rounds.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,11 @@ bool round_wait(round_sm *q, warp *w, uint32_t load, ps *time) {
 
 /* ---- lines ---- */
 
+/* Where counters of the SM's own belong. What is below the L1s counts there at once: it is on one thread. */
+static sim_counters *whole_of(sim_counters *own) {
+  return ((round_counts *)(void *)((char *)own - offsetof(round_counts, own)))->whole;
+}
+
 static round_request *add(round_sm *q, warp *w, const request *r, ps hold) {
   if (q->end - q->first > q->mask) {
     uint64_t mask = q->mask * 2 + 1;
@@ -60,7 +66,8 @@ static round_request *add(round_sm *q, warp *w, const request *r, ps hold) {
   *e = (round_request){.ask = r->ask,
                        .at = r->at,
                        .address = r->address,
-                       .tally = *r->tally,
+                       .tally = {q->lines ? r->tally->kernel : whole_of(r->tally->kernel),
+                                 whole_of(r->tally->allocation)},
                        .hold = hold,
                        .w = w,
                        .lanes = r->lanes,

@@ -42,7 +42,9 @@ struct sm_rounds {
   uint32_t count; /* of SMs */
   round_sm *sms;
   ps *clocks;
-  uint32_t *list; /* of SMs, in a round */
+  uint32_t *list;   /* of SMs, in a round, */
+  uint32_t *owners; /* and which thread rather runs each */
+  uint32_t thread_count;
   round_threads *threads;
   /* the calendar */
   ps width, at; /* of a bucket; where the first one that may have entries begins */
@@ -200,8 +202,11 @@ static ps least_clock(const sm_rounds *r) {
 static void run_sms(sm_rounds *r) {
   uint32_t listed = 0;
   for (uint32_t i = 0; i < r->count; i++)
-    if (r->clocks[i] < r->horizon && !r->sms[i].stopped) r->list[listed++] = i;
-  round_threads_run(r->threads, listed);
+    if (r->clocks[i] < r->horizon && !r->sms[i].stopped) {
+      r->owners[listed] = (uint32_t)((uint64_t)i * r->thread_count / r->count);
+      r->list[listed++] = i;
+    }
+  round_threads_run(r->threads, r->owners, listed);
   for (uint32_t i = 0; i < listed; i++) collect(r, &r->sms[r->list[i]]);
 }
 
@@ -290,6 +295,7 @@ static void sm_begin(sm_rounds *r, uint32_t i) {
   q->mask = 63;
   q->open_ask = UINT64_MAX;
   q->length = r->length;
+  q->lines = s->observer.lines != NULL;
   q->requests = ff_alloc((q->mask + 1) * sizeof *q->requests);
   q->events.next_time = q->events.horizon = q->events.own_horizon = UINT64_MAX;
   q->events.slice = true; /* a warp that stops at the horizon goes on as if it had not */
@@ -317,9 +323,11 @@ void rounds_begin(sim *s, uint32_t threads) {
   r->sms = ff_alloc_aligned(64, r->count * sizeof *r->sms);
   r->clocks = ff_alloc(r->count * sizeof *r->clocks);
   r->list = ff_alloc(r->count * sizeof *r->list);
+  r->owners = ff_alloc(r->count * sizeof *r->owners);
   for (uint32_t i = 0; i < r->count; i++) sm_begin(r, i);
   if (threads > r->count) threads = r->count;
-  r->threads = round_threads_create(s->observer.watched ? 1 : threads, run_listed, r); /* what is watched is common */
+  r->thread_count = s->observer.watched ? 1 : threads; /* what is watched is common */
+  r->threads = round_threads_create(r->thread_count, run_listed, r);
   s->loop.rounds = r;
 }
 
@@ -342,6 +350,7 @@ void rounds_end(sim *s) {
   free(r->sms);
   free(r->clocks);
   free(r->list);
+  free(r->owners);
   free(r);
   s->loop.rounds = NULL;
 }
