@@ -59,7 +59,7 @@ includes() { # includes EXPECTED -- WORD...
 offers record report reproduce results rewrite -- farfault re
 offers reproduce -- farfault help repr
 offers --memory= -- farfault run --mem
-offers --machine= --map= --memory= -- farfault sim --m
+offers --machine= --map= --memory= --model-threads= -- farfault sim --m
 includes -m -- farfault run -
 offers uvm -- farfault run --memory uv
 offers --memory=uvm -- farfault run --memory=uv

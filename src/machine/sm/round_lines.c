@@ -63,19 +63,19 @@ static round_request *add(round_sm *q, warp *w, const request *r, ps hold) {
   }
   uint64_t word = *w->record;
   round_request *e = request_at(q, q->end++);
-  *e = (round_request){.ask = r->ask,
-                       .at = r->at,
-                       .address = r->address,
-                       .tally = {q->lines ? r->tally->kernel : whole_of(r->tally->kernel),
-                                 whole_of(r->tally->allocation)},
-                       .hold = hold,
-                       .w = w,
-                       .lanes = r->lanes,
-                       .sectors = (uint8_t)r->sectors,
-                       .op = (uint8_t)r->op,
-                       .slot = ROUND_NO_SLOT,
-                       .copies = trace_access_flags(word) & TRACE_ASYNC_COPY,
-                       .store = r->op == TRACE_STORE};
+  *e = (round_request){
+      .ask = r->ask,
+      .at = r->at,
+      .address = r->address,
+      .tally = {q->lines ? r->tally->kernel : whole_of(r->tally->kernel), whole_of(r->tally->allocation)},
+      .hold = hold,
+      .w = w,
+      .lanes = r->lanes,
+      .sectors = (uint8_t)r->sectors,
+      .op = (uint8_t)r->op,
+      .slot = ROUND_NO_SLOT,
+      .copies = trace_access_flags(word) & TRACE_ASYNC_COPY,
+      .store = r->op == TRACE_STORE};
   if (trace_access_is_load(word)) {
     e->slot = (uint8_t)(w->loads % LOAD_RING);
     w->open[e->slot]++;

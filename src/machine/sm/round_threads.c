@@ -3,9 +3,9 @@
  * have not taken: where the host has no processor for them it does all, and waits for none of them but one that is in
  * the middle of a task.
  *
- * Each thread has a share of the tasks, the same ones in every round as far as can be, so that what they are about stays
- * in its processor's caches; when that is done it takes what is left of the others' shares. Which tasks of a share are
- * left is one word, so that a thread that comes late takes none of the next round by mistake:
+ * Each thread has a share of the tasks, the same ones in every round as far as can be, so that what they are about
+ * stays in its processor's caches; when that is done it takes what is left of the others' shares. Which tasks of a
+ * share are left is one word, so that a thread that comes late takes none of the next round by mistake:
  *
  *     share = round << 40 | end << 20 | next;   a task is taken by next + 1, if next < end
  *
@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "machine/sm/rounds.h"
 
-enum { FIELD = 20, SPINS = 4000 };
+enum { FIELD = 20, SPINS = 40000 }; /* some milliseconds: as long as a round takes that is served */
 #define FIELD_MASK ((UINT64_C(1) << FIELD) - 1)
 
 typedef struct share {

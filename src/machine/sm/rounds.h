@@ -67,7 +67,7 @@ typedef struct round_sm {
   ps open_ask;           /* the earliest of those whose answer has not been taken over; UINT64_MAX: there are none */
   ps until;              /* no request that is open now is answered before: it runs no further */
   ps length;             /* of a round */
-  bool lines; /* is counted by instruction, where kernels' counters are not the SM's own (observe/lines.h) */
+  bool lines;            /* is counted by instruction, where kernels' counters are not the SM's own (observe/lines.h) */
   warp *stopped;         /* makes its next step between two rounds: */
   ps stopped_at;         /* at its own time */
   ps *clock;             /* nothing happens in the SM before: rounds.clocks */
@@ -113,8 +113,8 @@ void rounds_counts_add(sm_rounds *r);
 typedef struct round_threads round_threads;
 typedef void round_task(void *context, uint32_t number);
 round_threads *round_threads_create(uint32_t threads, round_task *task, void *context);
-/* task(context, i) for all i < count, each on any thread; rather on number owners[i], below `threads`, which does not get
- * smaller with i. */
+/* task(context, i) for all i < count, each on any thread; rather on number owners[i], below `threads`, which does not
+ * get smaller with i. */
 void round_threads_run(round_threads *t, const uint32_t *owners, uint32_t count);
 void round_threads_free(round_threads *t);
 
