@@ -228,6 +228,7 @@ static void reuse_follows_the_default_stream(void **state) {
   assert_ptr_equal(allocate(4096, NULL), p);
   keep_busy(device, pinned, BUSY, NULL);
   succeed(cudaFreeAsync(p, NULL));
+  succeed(cudaStreamSynchronize(blocking)); /* which has nothing in it that waits for the default stream */
   assert_ptr_not_equal(q = allocate(4096, other), p);
   assert_ptr_equal(allocate(4096, blocking), p);
   succeed(cudaFreeAsync(p, blocking));
