@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/ahead.h"
 #include "trace/trace_frame.h"
 
 /* ---- writing ---- */
@@ -185,7 +186,7 @@ static bool take_piece(pack_view *from, footprint_piece *piece) {
 bool frame_footprint_take(pack_view from, uint64_t first, footprint *to, frame_footprint *out) {
   uint64_t pieces;
   footprint_piece at = {0};
-  if (!pack_take_number(&from, &out->blocks)) return false;
+  if (!pack_take_number(&from, &out->blocks) || out->blocks > TRACE_FRAME_BLOCKS) return false;
   for (int way = 0; way < COUNT_WAYS; way++)
     if (!pack_take_number(&from, &out->instructions[way])) return false;
   if (!pack_take_number(&from, &pieces)) return false;

@@ -140,7 +140,7 @@ bool footprint_join(footprint *f, const footprint_piece *piece) {
   footprint_piece *own = find(f, piece->line);
   if (!own) own = add_piece(f, piece->line, piece->span);
   if (own->span != piece->span) return false;
-  own->last = piece->last;
+  if (piece->lines) own->last = piece->last; /* else nothing touched it: see find */
   for (int i = 0; i < 2; i++) {
     own->read[i] |= piece->read[i];
     own->written[i] |= piece->written[i];

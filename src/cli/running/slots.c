@@ -103,6 +103,7 @@ void slots_run(slots *s, uint32_t task, char **argv) {
   while (slot->process) slot++;
   *slot = (struct slot){.task = task, .output = memory_file("result"), .log = memory_file("log"), .begun = slots_now()};
   pid_t parent = getpid();
+  if (s->body) fflush(NULL); /* a copy of this process would write what is buffered once more, into files of its own */
   slot->process = slot->output >= 0 && slot->log >= 0 ? fork() : -1;
   if (slot->process == 0) become(s, slot, argv, parent);
   s->running++;

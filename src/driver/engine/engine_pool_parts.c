@@ -52,12 +52,18 @@ static bool is_blocking(const engine_stream *stream) {
   return !(stream->flags & cudaStreamNonBlocking) && !engine_stream_is_legacy(stream);
 }
 
-/* Does what is put into the stream from now on wait for what was in the part's before its freeing? The default stream
- * and the blocking ones wait for each other. */
-static bool comes_after(const engine_stream *stream, const pool_part *p) {
-  if (p->device == stream->device && (engine_stream_is_legacy(stream) ? p->blocking : p->legacy && is_blocking(stream)))
-    return true;
+/* Has the host that waits for all that is in the stream waited for what was in the part's before its freeing? The
+ * default stream waits for the blocking ones. */
+static bool is_waited(const engine_stream *stream, const pool_part *p) {
+  if (p->stream == stream->number) return true;
+  if (p->device == stream->device && engine_stream_is_legacy(stream) && p->blocking) return true;
   return is_known(stream->known.items, stream->known.count, p);
+}
+
+/* Does what is put into the stream from now on wait for it? That of a blocking one also waits for the default stream,
+ * though nothing that is in it may do so yet. */
+static bool comes_after(const engine_stream *stream, const pool_part *p) {
+  return is_waited(stream, p) || (p->device == stream->device && p->legacy && is_blocking(stream));
 }
 
 /* ---- blocks ---- */
@@ -168,7 +174,7 @@ void pool_memory_waited(int device, const engine_stream *stream, const engine_ev
   for (size_t i = 0; i < all.blocks.count; i++)
     for (pool_part *p = all.blocks.items[i]->parts; p; p = p->next) {
       bool done = p->used || p->device == device;
-      if (stream) done |= p->stream == stream->number || comes_after(stream, p);
+      if (stream) done |= is_waited(stream, p);
       if (event)
         done |= is_known(event->known.items, event->known.count, p) ||
                 (p->stream == event->stream_number && p->sequence <= event->sequence);

@@ -230,6 +230,7 @@ bool sampler_begin(sampler *s, kernel *k, ps time) {
     sample_learn(&kind->tries, g != NULL);
     launch->skipped = launch->later = g && g->steady && g->spent < g->stretch;
     if (launch->skipped) skip(s, k, launch, g);
+    if (launch->ahead) launch->read = false; /* a recording's footprints may say what its blocks do not do */
   }
   if (!launch->skipped && s->dispatch->flushed) sample_forget(s);
   if (!launch->skipped) sample_settle(s);

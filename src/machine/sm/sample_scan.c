@@ -249,6 +249,7 @@ static uint64_t lines_of(const footprint_piece *piece) {
 }
 
 static void drop_lines(sampler *s, size_t first, size_t end) {
+  if (first == end) return; /* there may be no array yet */
   for (size_t i = first; i < end; i++) free(s->owed.items[i].pieces);
   memmove(s->owed.items + first, s->owed.items + end, (s->owed.count - end) * sizeof *s->owed.items);
   s->owed.count -= end - first;
@@ -261,6 +262,7 @@ static bool same_lines(const sample_lines *a, const footprint_piece *pieces, siz
 /* Twice what the L2 holds: of lines that so many have followed nothing is left in it. */
 static void owe_lines(sampler *s) {
   const footprint *f = &s->touched;
+  if (!f->pieces.count) return;
   uint64_t most = 2 * s->memory->spec->l2_bytes / TRACE_LINE_BYTES, lines = 0;
   size_t first = f->pieces.count;
   while (first && lines < most) lines += lines_of(&f->pieces.items[--first]);

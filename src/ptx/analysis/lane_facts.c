@@ -75,7 +75,6 @@ static ptx_lane_fact of_result(const ptx_instr *instr, const ptx_lane_fact *fact
   case PTX_OP_SUB:
   case PTX_OP_OR:
   case PTX_OP_XOR:
-  case PTX_OP_NOT:
   case PTX_OP_MIN:
   case PTX_OP_MAX: return all;
   case PTX_OP_CVT:
@@ -89,6 +88,7 @@ static ptx_lane_fact of_result(const ptx_instr *instr, const ptx_lane_fact *fact
     uint32_t more = by->kind == PTX_OPERAND_INT ? (uint32_t)(by->bits < LANE_ZEROS ? by->bits : LANE_ZEROS) : 0;
     return (ptx_lane_fact){sum(f[0].zeros + more), all.same};
   }
+  case PTX_OP_NOT:
   case PTX_OP_SETP:
   case PTX_OP_SHR: return (ptx_lane_fact){0, all.same};
   case PTX_OP_MUL:

@@ -219,11 +219,14 @@ static uint32_t compute(ptx_parser *parser, ptx_opcode opcode, ptx_mod mod, ptx_
  * does, which adds in the index's own width. */
 static bool parse_register_index(ptx_parser *parser, const ptx_symbol *symbol, uint64_t bytes, ptx_operand *out) {
   ptx_token name = parser->token;
-  ptx_operand index, base = ptx_no_operand;
+  ptx_operand index = ptx_no_operand, base = ptx_no_operand;
   int64_t more = 0;
+  uint32_t number, bits = 0;
+  const ptx_binding *binding = find_thing(parser, &name, &number);
   ptx_next(parser);
-  if (!parse_name(parser, &name, &index)) return false;
-  uint32_t bits = index.kind == PTX_OPERAND_REG ? ptx_type_bits(parser->regs.items[index.reg].type) : 0;
+  /* no variable: it could have an index of its own, and so on without end */
+  if ((!binding || !binding->symbol) && !parse_name(parser, &name, &index)) return false;
+  if (index.kind == PTX_OPERAND_REG && !index.selector) bits = ptx_type_bits(parser->regs.items[index.reg].type);
   if (bits != 32 && bits != 64) {
     ptx_error_at(parser, name.place, FF_PARSE, "an index is a constant or a register of 32 or 64 bits");
     return false;

@@ -41,7 +41,11 @@ static void the_default_pool(void **state) {
   succeed(cudaMemPoolSetAttribute(first, USED_HIGH, &zero));
   assert_int_equal(number(first, USED_HIGH), 0);
   assert_int_equal(number(first, RESERVED), 1500); /* below the threshold it is kept */
-  succeed(cudaMemPoolTrimTo(first, 600));          /* at least as many stay */
+  succeed(cudaMemPoolTrimTo(first, 1001));         /* at least as many stay */
+  assert_int_equal(number(first, RESERVED), 1500);
+  succeed(cudaMemPoolTrimTo(first, 1000));
+  assert_int_equal(number(first, RESERVED), 1000);
+  succeed(cudaMemPoolTrimTo(first, 600));
   assert_int_equal(number(first, RESERVED), 1000);
   succeed(cudaMemPoolTrimTo(first, 2000)); /* there are less */
   assert_int_equal(number(first, RESERVED), 1000);
@@ -209,6 +213,44 @@ static void limits(void **state) {
   assert_null(p);
 }
 
+/* An event says what was in its stream when it was recorded, and an older one takes nothing back. */
+static void an_event_knows_what_was_before_it(void **state) {
+  (void)state;
+  cudaMemPool_t pool;
+  cudaStream_t a, b;
+  cudaEvent_t before, after;
+  succeed(cudaDeviceGetDefaultMemPool(&pool, 0));
+  succeed(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking));
+  succeed(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));
+  succeed(cudaEventCreate(&before));
+  succeed(cudaEventCreate(&after));
+  set_reuse(pool, 1, 0, 0);
+  void *p = allocate(4096, a), *q, *r;
+  succeed(cudaEventRecord(before, a));
+  succeed(cudaFreeAsync(p, a));
+  succeed(cudaEventSynchronize(before));
+  assert_ptr_not_equal(q = allocate(4096, b), p);
+  succeed(cudaStreamWaitEvent(b, before, 0));
+  assert_ptr_not_equal(r = allocate(4096, b), p);
+  succeed(cudaFreeAsync(r, b));
+  succeed(cudaFreeAsync(q, b));
+  succeed(cudaEventRecord(after, a));
+  succeed(cudaStreamWaitEvent(b, after, 0));
+  succeed(cudaStreamWaitEvent(b, before, 0));
+  q = allocate(4096, b);
+  r = allocate(4096, b);
+  assert_ptr_equal(allocate(4096, b), p);
+  succeed(cudaFreeAsync(p, b));
+  succeed(cudaFreeAsync(q, b));
+  succeed(cudaFreeAsync(r, b));
+  succeed(cudaDeviceSynchronize());
+  set_reuse(pool, 1, 1, 1);
+  succeed(cudaEventDestroy(before));
+  succeed(cudaEventDestroy(after));
+  succeed(cudaStreamDestroy(a));
+  succeed(cudaStreamDestroy(b));
+}
+
 /* The default stream and the blocking ones wait for each other. */
 static void reuse_follows_the_default_stream(void **state) {
   (void)state;
@@ -228,6 +270,7 @@ static void reuse_follows_the_default_stream(void **state) {
   assert_ptr_equal(allocate(4096, NULL), p);
   keep_busy(device, pinned, BUSY, NULL);
   succeed(cudaFreeAsync(p, NULL));
+  succeed(cudaStreamSynchronize(blocking)); /* which has nothing in it that waits for the default stream */
   assert_ptr_not_equal(q = allocate(4096, other), p);
   assert_ptr_equal(allocate(4096, blocking), p);
   succeed(cudaFreeAsync(p, blocking));
@@ -503,6 +546,7 @@ int main(void) {
                                      cmocka_unit_test(pools_of_ones_own),
                                      cmocka_unit_test(reuse_follows_streams),
                                      cmocka_unit_test(limits),
+                                     cmocka_unit_test(an_event_knows_what_was_before_it),
                                      cmocka_unit_test(reuse_follows_the_default_stream),
                                      cmocka_unit_test(blocks_are_divided),
                                      cmocka_unit_test(parts_of_two_streams),

@@ -146,6 +146,7 @@ static void test_wide_shared_loads(void **state) {
   check("ld.param.u32 %r1, [p];" FOUR("%r1"), 4, 0, 0, 0, 0, 4);
   check("ld.param.u32 %r2, [p]; shl.b32 %r1, %r2, 4;" FOUR("%r1"), 2, 0, 1, 0, 0, 1);
   check("ld.param.u32 %r2, [p]; shl.b32 %r1, %r2, 3;" FOUR("%r1"), 3, 0, 1, 0, 0, 2);
+  check("ld.param.u32 %r2, [p]; shl.b32 %r3, %r2, 4; not.b32 %r1, %r3;" FOUR("%r1"), 6, 0, 2, 0, 0, 4);
   check("mov.u32 %r3, %laneid; and.b32 %r1, %r3, -8;" LOAD("%f1", "%r1") LOAD("%f2", "%r1+4"), 3, 0, 1, 0, 0, 2);
   check("mov.u32 %r1, s;" LOAD("%f1", "%r1") "add.s32 %r1, %r1, 4;" LOAD("%f2", "%r1"), 3, 0, 1, 0, 0, 2);
   /* around a loop an address stays a multiple of its step and its start */

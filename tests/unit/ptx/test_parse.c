@@ -286,6 +286,9 @@ static void refused_bodies(void **state) {
       {".reg .b32 r; .local .b32 l[4]; ld.local.b32 r, l[r + r];", "expected a number"},
       {".reg .b32 r; .local .b32 l[4]; ld.local.b32 r, l[r;", "expected ']'"},
       {".reg .b32 r; .local .b32 l[4]; ld.local.b32 r, l[s];", "'s' is not declared"},
+      {".reg .b32 r; .local .b32 l[4]; ld.local.b32 r, l[l];", "an index is a constant or a register"},
+      {".reg .b32 r; .local .b32 l[4]; ld.local.b32 r, l[l[r]];", "an index is a constant or a register"},
+      {".reg .b32 r; .local .b32 l[4]; ld.local.b32 r, l[r.b0];", "an index is a constant or a register"},
       {".reg .e4m3 r;", "nothing can be declared with type .e4m3"},
       {".local .align 3 .b8 x[4];", "power of two"},
       {".local .b8 x[99999999999999];", "a dimension from 0"},
@@ -356,6 +359,8 @@ static void nesting(void **state) {
   refuse_repeated(".global .u32 x = ", "1 ? ", 100000, "nested deeper than");
   refuse_repeated(".global .u32 x[] = ", "{", 100000, "braces nested too deep");
   refuse_repeated(".entry k() { .reg .b32 r; mov.b32 r, ", "{", 100000, "nested too deep");
+  refuse_repeated(".entry k() { .reg .b32 r; .local .b32 l[4]; ld.local.b32 r, ", "l[", 1000000,
+                  "an index is a constant or a register");
   refuse_repeated(".entry k() { .reg .b32 r; mov.b32 r, {r", ",r", 1000, "more than 256 elements");
   refuse_repeated(".entry k() { .reg .b32 r<1000000>;", "{ .reg .b32 r<40000>; }", 10, "too many registers");
 }

@@ -28,7 +28,8 @@ static inline uint64_t mix(uint64_t x) {
 
 enum { WORDS = 2 + 64 };
 
-/* late: the file is not told of its marks beforehand */
+/* late: the file is not told of its marks beforehand; footprints: the file has them, and ISSUEs are small, between late
+ * WAITs, so that many are one where these are left out */
 typedef struct shape {
   uint64_t seed;
   uint32_t operations, blocks_most, records_most;
@@ -185,8 +186,11 @@ static inline uint32_t make_record(const shape *s, uint64_t launch, uint64_t blo
     return 1;
   }
   switch (r % 6) {
-  case 0: words[0] = TRACE_ISSUE | (r >> 8 & 0xffff) << 4 | (r >> 30 & 15) << 20; return 1;
-  case 1: words[0] = TRACE_WAIT | (r >> 40) << 32; return 1;
+  case 0:
+    words[0] = TRACE_ISSUE | (r >> 8 & (s->footprints ? 1 : 0xffff)) << 4 | (r >> 30 & 15) << 20;
+    if (s->footprints) words[0] |= 1 << 20; /* an ISSUE of nothing is none */
+    return 1;
+  case 1: words[0] = TRACE_WAIT | (r >> 40) << 32 | (s->footprints && r >> 8 & 3 ? TRACE_LATE : 0); return 1;
   case 2: words[0] = TRACE_BARRIER | (r >> 8 & 15) << 4 | (r >> 12 & 1) << 12 | (r >> 20 & 31) << 16; return 1;
   case 3:
     words[0] = TRACE_ASYNC | (r >> 8 & 15) << 4 | (r >> 12) % TRACE_ASYNC_COUNT << 12 | (r >> 20 & 3) << 16;

@@ -6,9 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "trace/footprint.h"
+#include "trace/ahead.h"
+#include "trace/trace_frame.h"
 
 enum { PAGES = 64, LINES = PAGES * FOOTPRINT_LINES };
 
@@ -130,9 +132,87 @@ static void as_a_list_of_lines(void **state) {
   footprint_free(&f);
 }
 
-/* More pieces than the table has room for at first; and none of them is found when the next launch begins. */
+/* Footprints of groups of blocks, joined, are that of all blocks. */
+static void joined_as_one(void **state) {
+  uint64_t random = 11;
+  footprint all, group, joined;
+  footprint_open(&all, every_fourth, asked);
+  footprint_open(&group, every_fourth, asked);
+  footprint_open(&joined, every_fourth, asked);
+  for (uint32_t round = 0; round < 30; round++) {
+    static naive_line naive[LINES];
+    memset(naive, 0, sizeof naive);
+    footprint_clear(&all);
+    footprint_clear(&joined);
+    uint64_t first = 0, length = 1 + next_random(&random) % 9;
+    for (; first < 40; first += length) {
+      footprint_clear(&group);
+      for (uint64_t b = 0; b < length; b++) {
+        footprint_block(&all, first + b);
+        footprint_block(&group, b);
+        for (uint64_t i = next_random(&random) % 6; i; i--) {
+          uint64_t record[8];
+          random_access(&random, first + b, naive, record);
+          footprint_access(&all, record);
+          footprint_access(&group, record);
+        }
+      }
+      footprint_sort(&group);
+      for (size_t i = 0; i < group.pieces.count; i++) {
+        footprint_piece piece = group.pieces.items[i];
+        piece.last += first;
+        assert_true(footprint_joins(&joined, &piece) && footprint_join(&joined, &piece));
+      }
+    }
+    footprint_sort(&all);
+    footprint_sort(&joined);
+    compare(&joined, naive);
+    assert_int_equal(joined.pieces.count, all.pieces.count);
+    assert_memory_equal(joined.pieces.items, all.pieces.items, all.pieces.count * sizeof *all.pieces.items);
+  }
+  footprint_free(&all);
+  footprint_free(&group);
+  footprint_free(&joined);
+}
+
 static bool never(void *context, uint64_t page) { return false; }
 
+/* A frame's column of one piece, which the last of so many blocks touched last. */
+static bool column_is_taken(uint64_t blocks, uint64_t last) {
+  pack_bytes bytes = {0};
+  footprint to;
+  frame_footprint out;
+  footprint_open(&to, never, NULL);
+  pack_number(&bytes, blocks);
+  for (int way = 0; way < COUNT_WAYS; way++) pack_number(&bytes, 5);
+  pack_number(&bytes, 1);
+  pack_number(&bytes, 64 << 1); /* line 64, after line 0 */
+  pack_number(&bytes, last);
+  pack_byte(&bytes, 0);
+  for (int count = 0; count < 6; count++) pack_number(&bytes, 1);
+  bool taken = frame_footprint_take((pack_view){bytes.items, bytes.items + bytes.count}, 3, &to, &out);
+  if (taken) {
+    assert_int_equal(out.blocks, blocks);
+    assert_int_equal(to.pieces.count, 1);
+    assert_int_equal(to.pieces.items[0].line, 64);
+    assert_int_equal(to.pieces.items[0].last, 3 + last);
+    footprint_sort(&to);
+  }
+  free(bytes.items);
+  footprint_free(&to);
+  return taken;
+}
+
+/* Sorting takes memory by the number of the last block: a file must not name one that no frame has. */
+static void no_more_blocks_than_a_frame_has(void **state) {
+  assert_true(column_is_taken(1, 0));
+  assert_false(column_is_taken(1, 1));
+  assert_true(column_is_taken(TRACE_FRAME_BLOCKS, TRACE_FRAME_BLOCKS - 1));
+  assert_false(column_is_taken(TRACE_FRAME_BLOCKS + 1, 0));
+  assert_false(column_is_taken(UINT64_MAX, UINT64_MAX - 1));
+}
+
+/* More pieces than the table has room for at first; and none of them is found when the next launch begins. */
 static void grows_and_is_cleared(void **state) {
   footprint f;
   footprint_open(&f, never, NULL);
@@ -154,6 +234,8 @@ static void grows_and_is_cleared(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_a_list_of_lines), cmocka_unit_test(grows_and_is_cleared)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_a_list_of_lines), cmocka_unit_test(joined_as_one),
+                                     cmocka_unit_test(no_more_blocks_than_a_frame_has),
+                                     cmocka_unit_test(grows_and_is_cleared)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
