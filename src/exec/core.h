@@ -365,6 +365,11 @@ struct core_warp {
    * NULL: nothing */
   const uint32_t *kept_places;
   uint64_t kept[EXEC_KEPT];
+  /* mbarrier.c: lanes whose last wait failed, where each waits (an offset in the block's shared memory) and for the end
+   * of which phase; those of them whose phase had ended when the mbarrier was set up again */
+  uint32_t waiting, waiting_odd, woken;
+  uint32_t waiting_at[EXEC_LANES];
+  bool stuck;    /* in this turn it waited at an mbarrier and looked at no other memory */
   bool started;  /* it has a frame */
   bool starting; /* its first turn is not over */
   _Alignas(64) uint32_t tid[3][EXEC_LANES];
@@ -409,10 +414,12 @@ struct core_block {
   uint32_t busy_turns; /* turns that ended computing since then */
   /* barrier_count when the block's turn began; at the last look at it. */
   uint64_t first_barrier, seen_barriers;
-  uint32_t looks; /* of the barriers between, those with a poll before them */
-  bool looked;    /* there was a poll since */
-  bool polled;    /* when it gave way, all its warps had polled memory, or waited for one that had */
-  bool pulled;    /* it has taken a virtual block and gives way */
+  uint32_t looks;       /* of the barriers between, those with a poll before them */
+  bool looked;          /* there was a poll since */
+  bool polled;          /* when it gave way, all its warps had polled memory, or waited for one that had */
+  bool pulled;          /* it has taken a virtual block and gives way */
+  uint32_t stuck_turns; /* its last turns in which every warp that could run only waited at mbarriers, */
+  uint64_t stuck_since; /* and when they began, in ms */
   /* instructions and sectors of its virtual blocks so far, of the slowest warp of each; how many had turns before:
    * launch.c */
   uint64_t work, turn;
@@ -546,6 +553,7 @@ static inline void core_mark_check(core_warp *w) {
 static inline void core_poll(core_warp *w) {
   w->budget -= EXEC_POLL_COST;
   w->polls++;
+  w->waiting = w->woken = 0;
 }
 
 /* Counts what was executed up to PTX instruction `end` (exclusive). */

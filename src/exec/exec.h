@@ -135,6 +135,8 @@ typedef struct exec_config {
   void *print_context;
   void (*waiting)(const char *text); /* NULL, or told once if a block has only polled memory for waiting_ms of the
                                       * host's time while no block got further; the launch goes on */
+  /* after as long (0: never), a block whose threads only wait at mbarriers, which nothing outside its cluster can
+   * reach, ends with EXEC_FAULT_BARRIER */
   uint32_t waiting_ms;
   /* NULL, or called when all blocks in progress have only polled memory for a while, and none got further: what they
    * wait for may come from outside. On the thread that launched, while nothing of the launch runs; it goes on when this

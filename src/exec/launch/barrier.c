@@ -197,6 +197,7 @@ static bool arrive_simply(core_warp *w, const exec_instr *i, core_barrier *barri
 bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   const exec_sync *sync = i->side;
   core_block *block = w->block;
+  w->waiting = w->woken = 0; /* at mbarriers: mbarrier.c */
   if (is_simple(w, i)) {
     uint32_t number = *exec_u32(&w->x, i->src[0]);
     if (number < EXEC_CLUSTER_BARRIER && !block->barriers[number].expected)

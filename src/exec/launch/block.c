@@ -11,6 +11,7 @@
  * round. On a device they do, and programs rely on it without saying so (eight warps read an element, add the same row
  * to it, and all write it). */
 #include <string.h>
+#include <time.h>
 
 #include "base/check.h"
 #include "exec/launch/checker.h"
@@ -107,6 +108,8 @@ static void start_warp(core_block *block, core_warp *w) {
   w->other_count = w->ready_count = 0;
   w->executed = w->thread_executed = w->accesses = w->sectors = w->diverged = w->mark = 0;
   w->loads = w->waited = w->waited_early = w->inside = w->looks = w->cluster_arrived = 0;
+  w->waiting = w->woken = 0;
+  w->stuck = false;
   w->unrecorded = 0;
   w->cluster_owes = false;
   w->clock = 0;
@@ -132,7 +135,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   core_declared_start(block);
   block->live_threads = block->thread_count;
   block->ready = block->warp_count == 64 ? UINT64_MAX : (UINT64_C(1) << block->warp_count) - 1;
-  block->at = block->idle_turns = block->busy_turns = 0;
+  block->at = block->idle_turns = block->busy_turns = block->stuck_turns = 0;
   block->barriers_waiting = 0;
   block->pulled = false;
   if (block->tensor) block->tensor->used = false;
@@ -232,7 +235,39 @@ static void begin_turn(core_block *block) {
   block->moved = block->looked = false;
 }
 
-block_result core_block_run(core_block *block) {
+/* ---- blocks that only wait at mbarriers ---- */
+
+#define STUCK_TURNS 256u /* so many that all splits of a warp had theirs */
+
+static uint64_t milliseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A turn of the block is over. */
+static void note_stuck(core_block *block) {
+  bool stuck = !block->moved && block->live_threads;
+  for (uint64_t m = block->ready; m && stuck; m &= m - 1) stuck = block->warps[__builtin_ctzll(m)].stuck;
+  if (!stuck) block->stuck_turns = 0;
+  else if (!block->stuck_turns++) block->stuck_since = milliseconds();
+}
+
+/* Only blocks of the cluster can end a phase, and all of them wait for one. They do so for a while, as a loop may ask
+ * the clock, too, and go on when it has waited for long enough. */
+void core_block_check_stuck(const core_cluster *cluster) {
+  const exec_config *config = cluster->blocks[0]->launch->config;
+  core_block *stuck = NULL;
+  for (uint32_t n = 0; n < cluster->count; n++) {
+    core_block *block = cluster->blocks[n];
+    if (block->done || !block->ready) continue;
+    if (block->stuck_turns < STUCK_TURNS) return;
+    if (!stuck || block->stuck_since > stuck->stuck_since) stuck = block;
+  }
+  if (stuck && config->waiting_ms && milliseconds() - stuck->stuck_since >= config->waiting_ms) core_fault_stuck(stuck);
+}
+
+static block_result run_turns(core_block *block) {
   core_launch *launch = block->launch;
   begin_turn(block);
   check_start(block);
@@ -244,10 +279,12 @@ block_result core_block_run(core_block *block) {
     uint64_t before = w->executed;
     w->budget = EXEC_TURN_BUDGET;
     w->polls = 0;
+    w->stuck = false;
     bool first = w->starting;
     if (ff_check_level >= 2) core_block_check(block);
     warp_turn turn = launch->isa->run(w);
     w->starting = false;
+    w->stuck &= w->polls == EXEC_SPIN_POLLS; /* else it looked at memory, too */
     if (turn != TURN_YIELD) block->moved = true;
     if (turn == TURN_DONE) {
       warp_done(block, w);
@@ -273,6 +310,12 @@ block_result core_block_run(core_block *block) {
     }
   }
   return BLOCK_DONE;
+}
+
+block_result core_block_run(core_block *block) {
+  block_result result = run_turns(block);
+  note_stuck(block);
+  return result;
 }
 
 /* ---- the end ---- */

@@ -233,6 +233,25 @@ _Noreturn void core_fault_deadlock(core_block *block) {
   leave(first, at->pc, lane, EXEC_FAULT_BARRIER, 0, &text);
 }
 
+_Noreturn void core_fault_stuck(core_block *block) {
+  ff_text text = {0};
+  core_warp *first = NULL;
+  ff_text_add(&text, "no thread of the block can go on: the phase of an mbarrier can never end");
+  for (uint32_t n = 0, lines = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    if (!(block->ready >> n & 1)) continue;
+    if (!w->active) core_pick(w);
+    if (!first) first = w;
+    exec_split running = {.mask = w->active, .pc = w->pc, .frame = w->frame};
+    if (lines++ < 8)
+      ff_text_add(&text, "\n  warp %u: lanes 0x%08x wait at an mbarrier, PTX line %u", n, w->active, line_of(&running));
+    if (lines == 9) ff_text_add(&text, "\n  ...");
+  }
+  uint32_t lane = (uint32_t)__builtin_ctz(first->active);
+  add_place(&text, first, first->pc, lane);
+  leave(first, first->pc, lane, EXEC_FAULT_BARRIER, 0, &text);
+}
+
 void core_overrun_explain(const core_warp *w, const exec_instr *i, uint32_t lane, const exec_allocation *allocation,
                           uint64_t address, uint32_t bytes, ff_text *text) {
   const char *did = action(i->side);

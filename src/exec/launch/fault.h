@@ -20,6 +20,10 @@ _Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t
 _Noreturn void core_fault_assert(core_warp *w, const exec_instr *i, uint32_t lane, const char *text);
 /* No thread of the block can go on: the message says which wait where. */
 _Noreturn void core_fault_deadlock(core_block *block);
+/* All threads of the block that can go on wait at mbarriers, and no one is left who could end their phases. */
+_Noreturn void core_fault_stuck(core_block *block);
+/* Ends the launch if the cluster's blocks have only waited at mbarriers for waiting_ms (exec_config): block.c. */
+void core_block_check_stuck(const core_cluster *cluster);
 
 /* Tells the launch's owner that the block has been waiting, and where; returns. */
 void core_tell_waiting(core_block *block);

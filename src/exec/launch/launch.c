@@ -343,6 +343,7 @@ static void run_one(core_worker *worker, core_launch *launch, core_block *block)
       queue_block(worker, block);
       return;
     }
+    core_block_check_stuck(block->cluster);
     note_waiting(worker, launch, block);
     append(worker, block);
   }

@@ -14,7 +14,12 @@
  * Bulk copies (memory/bulk.c) tell the object of their bytes by core_mbarrier_complete. Copies by cp.async are over
  * when they are issued, so cp.async.mbarrier.arrive is an arrival with .noinc and changes nothing without (it would
  * count itself up and down again); in the access stream both arrive when the copies do. Waits do not block: after a
- * test that fails the warp's turn ends at the next backward branch, for only other warps can change the outcome. */
+ * test that fails the warp's turn ends at the next backward branch, for only other warps can change the outcome.
+ *
+ * On a GPU a thread that waits goes on when the phase ends, and another may set the mbarrier up again right afterwards,
+ * at the same place. Here the waiting warp's turn may come after that only. So the warp notes which lanes wait for
+ * which phase, .init and .inval wake those whose phase is over, and the next wait of a lane that was woken succeeds. A
+ * lane that first waits for another phase, comes to a barrier or polls memory was not waiting any more. */
 #include "exec/memory/bulk.h"
 #include "exec/decode/decode.h"
 
@@ -86,17 +91,60 @@ static uint64_t drop(uint64_t object, uint64_t count) {
 OPERATIONS(X)
 #undef X
 
+static uint64_t *object_at(core_warp *w, const exec_instr *i, uint32_t lane) {
+  const exec_access *access = i->side;
+  uint64_t base = access->wide ? exec_u64(&w->x, i->src[0])[lane] : exec_u32(&w->x, i->src[0])[lane];
+  return (uint64_t *)(void *)core_bytes_at(w, i, lane, base + (uint64_t)i->immediate, sizeof(uint64_t),
+                                           sizeof(uint64_t));
+}
+
 /* The objects of the active lanes, each once if neighbours have the same. */
 static uint32_t objects_of(core_warp *w, const exec_instr *i, uint64_t *object[EXEC_LANES]) {
-  const exec_access *access = i->side;
   uint32_t count = 0;
   for (uint32_t m = w->active; m; m &= m - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(m);
-    uint64_t base = access->wide ? exec_u64(&w->x, i->src[0])[lane] : exec_u32(&w->x, i->src[0])[lane];
-    void *at = core_bytes_at(w, i, lane, base + (uint64_t)i->immediate, sizeof **object, sizeof **object);
+    uint64_t *at = object_at(w, i, (uint32_t)__builtin_ctz(m));
     if (!count || object[count - 1] != at) object[count++] = at;
   }
   return count;
+}
+
+/* ---- waiting lanes ---- */
+
+static uint32_t offset_of(const core_warp *w, const uint64_t *object) {
+  return (uint32_t)((const unsigned char *)object - w->shared);
+}
+
+/* Before the object of an active lane is set up again, or given up. */
+static void wake(core_warp *w, const uint64_t *object) {
+  uint32_t offset = offset_of(w, object);
+  for (uint32_t n = 0; n < w->block->warp_count; n++) {
+    core_warp *other = &w->block->warps[n];
+    uint32_t in_phase = *object >> 63 ? other->waiting_odd : ~other->waiting_odd;
+    for (uint32_t m = other->waiting & ~in_phase; m; m &= m - 1) {
+      uint32_t lane = (uint32_t)__builtin_ctz(m);
+      if (other->waiting_at[lane] == offset) other->woken |= 1u << lane;
+    }
+  }
+}
+
+/* The active lanes have waited; `failed` of them in vain, but for those that were woken, which are returned. */
+static uint32_t note_waiting(core_warp *w, const exec_instr *i, uint32_t failed) {
+  uint32_t woken = 0;
+  w->waiting &= ~w->active;
+  for (uint32_t m = failed; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m), bit = 1u << lane;
+    const uint64_t *object = object_at(w, i, lane);
+    uint32_t offset = offset_of(w, object), odd = *object >> 63 ? bit : 0; /* it waits for the phase that this is */
+    if (w->woken & bit && w->waiting_at[lane] == offset && (w->waiting_odd & bit) == odd) {
+      woken |= bit;
+      continue;
+    }
+    w->waiting |= bit;
+    w->waiting_at[lane] = offset;
+    w->waiting_odd = (w->waiting_odd & ~bit) | odd;
+  }
+  w->woken &= ~w->active;
+  return woken;
 }
 
 void core_mbarrier(exec_warp *x, const exec_instr *i) {
@@ -108,7 +156,11 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   uint64_t *object[EXEC_LANES];
   uint32_t objects = w->trace ? objects_of(w, &access, object) : 0;
   for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier_before(w, object[n]);
+  if (barrier->event == CORE_MBARRIER_STARTS)
+    for (uint32_t m = w->active; m; m &= m - 1) wake(w, object_at(w, &access, (uint32_t)__builtin_ctz(m)));
+  uint32_t polls = w->polls, waiting = w->waiting, woken = w->woken;
   core_access_lanes(x, &access);
+  w->waiting = waiting, w->woken = woken; /* a wait in vain has polled */
   if (!waits(barrier)) {
     for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier(w, i, object[n], (core_mbarrier_event)barrier->event);
     w->block->idle_turns = w->block->looks = 0; /* an arrival may be what the others wait for */
@@ -118,6 +170,7 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   const uint32_t *over = exec_u32(x, i->src[1]);
   uint32_t mask = w->active, *predicate = exec_pred(x, i->dst2), bits = 0;
   for (uint32_t lane = 0; lane < EXEC_LANES; lane++) bits |= (over[lane] & 1) << lane;
+  bits |= note_waiting(w, &access, mask & ~bits);
   *predicate = (*predicate & ~mask) | (bits & mask);
   if (!(mask & ~bits)) {
     for (uint32_t n = 0; n < objects; n++) core_trace_mbarrier(w, i, object[n], (core_mbarrier_event)barrier->event);
@@ -125,6 +178,7 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   }
   if (objects) core_trace_looked(w, i, (uint64_t)(uintptr_t)object[0], mask);
   w->budget = -1;
+  w->stuck = !polls || (w->stuck && polls == EXEC_SPIN_POLLS);
   w->polls = EXEC_SPIN_POLLS;
 }
 

@@ -241,6 +241,88 @@ static void test_mbarrier_waits_cheaply(void **state) {
   close_ptx(t);
 }
 
+/* The first warp ends the phase and sets the mbarrier up again before the second, which waits, has another turn. */
+#define FLAG ".shared .align 8 .b64 flag;"
+#define ROUNDS(WAIT)                                                                                         \
+  AT "setp.eq.u32 %p1, %r3, 0; mov.u32 %r4, 0;"                                                              \
+     "ROUND: @%p1 mbarrier.init.shared.b64 [flag], 64; bar.sync 0; mbarrier.arrive.shared.b64 %rd4, [flag];" \
+     "WAIT: " WAIT " @!%p2 bra WAIT; add.u32 %r4, %r4, 1;"                                                   \
+     "setp.lt.u32 %p3, %r4, %n; @%p3 bra ROUND; st.global.u32 [%rd2], %r4;"
+static void test_mbarrier_set_up_again(void **state) {
+  static const char *const bodies[] = {ROUNDS("mbarrier.try_wait.shared.b64 %p2, [flag], %rd4;"),
+                                       ROUNDS("mbarrier.test_wait.parity.shared.b64 %p2, [flag], 0;")};
+  for (size_t n = 0; n < sizeof bodies / sizeof *bodies; n++) {
+    kernel_test *t = open_body(FLAG, bodies[n]);
+    t->config.max_instructions = 100000;
+    uint64_t out = buffer(t, 256);
+    run(t, "k", 1, 64, out, 20);
+    for (uint32_t i = 0; i < 64; i++) assert_int_equal(u32_at(out)[i], 20);
+    close_ptx(t);
+  }
+}
+
+/* The second warp asks in vain and is told otherwise that the first has set the mbarrier up again: by memory, by a
+ * barrier, by another mbarrier. Then it does not wait any more, and what it asks of the new one is asked anew. */
+#define ANEW(LEARN, TELL)                                                                           \
+  AT "setp.lt.u32 %p1, %r3, 32; setp.eq.u32 %p4, %r3, 0; @%p1 bra FIRST; bar.sync 0;\n"             \
+     "mbarrier.test_wait.parity.shared.b64 %p2, [flag], 0; selp.u32 %r4, 1, 0, %p2;\n" LEARN "\n"   \
+     "mbarrier.test_wait.parity.shared.b64 %p2, [flag], 0; selp.u32 %r5, 2, 0, %p2;\n"              \
+     "add.u32 %r4, %r4, %r5; add.u32 %r4, %r4, 7; st.global.u32 [%rd2], %r4; ret;\n"                \
+     "FIRST: @%p4 mbarrier.init.shared.b64 [flag], 32; @%p4 mbarrier.init.shared.b64 [more], 32;\n" \
+     "bar.sync 0; mbarrier.arrive.shared.b64 %rd4, [flag]; @%p4 mbarrier.init.shared.b64 [flag], 32;\n" TELL
+static void test_mbarrier_asked_anew(void **state) {
+  static const char *const bodies[] = {
+      ANEW("AGAIN: ld.volatile.shared.u32 %r6, [ready]; setp.eq.u32 %p3, %r6, 0; @%p3 bra AGAIN;",
+           "st.volatile.shared.u32 [ready], 1;"),
+      ANEW("bar.sync 1;", "bar.sync 1;"),
+      ANEW("AGAIN: mbarrier.try_wait.parity.shared.b64 %p3, [more], 0; @!%p3 bra AGAIN;",
+           "mbarrier.arrive.shared.b64 %rd4, [more];")};
+  for (size_t n = 0; n < sizeof bodies / sizeof *bodies; n++) {
+    kernel_test *t = open_body(FLAG ".shared .align 8 .b64 more; .shared .b32 ready;", bodies[n]);
+    t->config.max_instructions = 100000;
+    uint64_t out = buffer(t, 256);
+    run(t, "k", 1, 64, out, 0);
+    for (uint32_t i = 32; i < 64; i++) assert_int_equal(u32_at(out)[i], 7);
+    close_ptx(t);
+  }
+}
+
+/* 64 threads arrive, and 65 are wanted. */
+#define NEVER(MORE)                                                                     \
+  AT "setp.eq.u32 %p1, %r3, 0; @%p1 mbarrier.init.shared.b64 [flag], 65; bar.sync 0;\n" \
+     "mbarrier.arrive.shared.b64 %rd4, [flag];\n"                                       \
+     "WAIT: mbarrier.try_wait.shared.b64 %p2, [flag], %rd4;" MORE " @!%p2 bra WAIT;\n"
+static void test_mbarrier_never_met(void **state) {
+  kernel_test *t = open_body(FLAG, NEVER("nanosleep.u32 20; mov.u64 %rd5, %globaltimer;"));
+  t->config.waiting_ms = 10;
+  uint64_t out = buffer(t, 256);
+  const exec_fault *fault = run_fault(t, "k", 1, 64, out, 0);
+  assert_int_equal(fault->kind, EXEC_FAULT_BARRIER);
+  expect_text(fault->message, "no thread of the block can go on: the phase of an mbarrier can never end");
+  expect_text(fault->message, "warp 1: lanes 0xffffffff wait at an mbarrier, PTX line");
+  expect_text(fault->message, "in kernel k, block (0,0,0), thread (0,0,0)");
+  close_ptx(t);
+}
+
+/* What else the loop looks at may end it, from outside; and without a limit it goes on. */
+static void test_mbarrier_and_memory(void **state) {
+  static const struct {
+    const char *body;
+    uint32_t waiting_ms;
+  } cases[] = {
+      {NEVER("ld.volatile.global.u32 %r5, [%out]; setp.ne.u32 %p3, %r5, 0; @%p3 bra OUT;") "OUT:", 1},
+      {NEVER(""), 0},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    kernel_test *t = open_body(FLAG, cases[n].body);
+    t->config.waiting_ms = cases[n].waiting_ms;
+    t->config.max_instructions = 2000000;
+    uint64_t out = buffer(t, 256);
+    assert_int_equal(run_fault(t, "k", 1, 64, out, 0)->kind, EXEC_FAULT_TIMEOUT);
+    close_ptx(t);
+  }
+}
+
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_barrier),
                                           cmocka_unit_test(test_barrier_after_exit),
                                           cmocka_unit_test(test_arrive),
@@ -253,5 +335,9 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_barrier),
                                           cmocka_unit_test(test_late_lanes),
                                           cmocka_unit_test(test_legacy_forms),
                                           cmocka_unit_test(test_guarded_exchange),
-                                          cmocka_unit_test(test_mbarrier_waits_cheaply)};
+                                          cmocka_unit_test(test_mbarrier_waits_cheaply),
+                                          cmocka_unit_test(test_mbarrier_set_up_again),
+                                          cmocka_unit_test(test_mbarrier_asked_anew),
+                                          cmocka_unit_test(test_mbarrier_never_met),
+                                          cmocka_unit_test(test_mbarrier_and_memory)};
 RUN_ON_EVERY_ISA(tests)
