@@ -392,15 +392,15 @@ static void test_questions(void **state) {
 static void count_call(void *calls) { ++*(int *)calls; }
 
 static void test_newer_forms(void **state) {
-  CUmodule module;
+  CUmodule own;
   CUfunction scale;
   CUdeviceptr a, b;
   CUstream stream;
   size_t count = 0;
   uint32_t back[4], words[4] = {5, 6, 7, 8};
   int calls = 0, in_order[16] = {1}, in_none[16] = {0};
-  succeed(cuModuleLoadData(&module, text));
-  succeed(cuModuleGetFunction(&scale, module, "scale"));
+  succeed(cuModuleLoadData(&own, text));
+  succeed(cuModuleGetFunction(&scale, own, "scale"));
   succeed(cuFuncGetParamCount(scale, &count));
   assert_int_equal(count, 3);
   count = 0;
@@ -408,7 +408,7 @@ static void test_newer_forms(void **state) {
   assert_int_equal(count, 3);
   check(cuFuncGetParamCount(scale, NULL), CUDA_ERROR_INVALID_VALUE);
   check(cuFuncGetParamCount(NULL, &count), CUDA_ERROR_INVALID_HANDLE);
-  succeed(cuModuleUnload(module));
+  succeed(cuModuleUnload(own));
 
   succeed(cuStreamCreate(&stream, 0));
   for (unsigned mode = 0; mode < 2; mode++) succeed(cuLaunchHostFunc_v2(stream, count_call, &calls, mode));
