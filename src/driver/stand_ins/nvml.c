@@ -11,7 +11,14 @@
 #include "driver/properties.h"
 #include "driver/stand_ins/nvml.h"
 
-#define DRIVER_VERSION "580.00"
+/* Which driver has a version of CUDA: of those that NVIDIA offers with its libraries, the newest of each (the release
+ * notes of CUDA name the first). For a version between two the older one. */
+static const struct {
+  uint32_t cuda;
+  const char *driver;
+} drivers[] = {{13050, "620.70.06"}, {13030, "610.57.04"}, {13020, "595.71.05"},
+               {13010, "590.48.01"}, {13000, "580.95.05"}, {12040, "550.54.15"},
+               {12000, "525.60.13"}, {11040, "470.57.02"}, {0, "450.51.06"}};
 
 static char devices[ENGINE_DEVICES_MAX];
 static bool initialised;
@@ -80,9 +87,18 @@ const char *nvmlErrorString(nvmlReturn error) {
   }
 }
 
-EXPORT(nvmlSystemGetDriverVersion, (char *version, unsigned room)) { return nvml_text(version, room, DRIVER_VERSION); }
+static const char *driver_version(void) {
+  uint32_t n = 0, cuda = engine_driver_version();
+  while (drivers[n].cuda > cuda) n++;
+  return drivers[n].driver;
+}
+EXPORT(nvmlSystemGetDriverVersion, (char *version, unsigned room)) {
+  return nvml_text(version, room, driver_version());
+}
 EXPORT(nvmlSystemGetNVMLVersion, (char *version, unsigned room)) {
-  return nvml_text(version, room, "13." DRIVER_VERSION);
+  char text[32];
+  snprintf(text, sizeof text, "%u.%s", engine_driver_version() / 1000, driver_version());
+  return nvml_text(version, room, text);
 }
 static nvmlReturn cuda_version(int *version) {
   if (!version) return NVML_ERROR_INVALID_ARGUMENT;

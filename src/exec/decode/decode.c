@@ -304,6 +304,26 @@ static bool decode_activemask(decoder *d) {
   return true;
 }
 
+/* alloca ptr, size{, align}; stacksave d; stackrestore a: of .u32 or .u64 */
+static bool decode_stack(decoder *d) {
+  const ptx_operand *operands = d->instr->operands;
+  ptx_type type = d->instr->type_count ? d->instr->types[0] : PTX_U64;
+  bool allocates = d->instr->opcode == PTX_OP_ALLOCA, restores = d->instr->opcode == PTX_OP_STACKRESTORE;
+  uint64_t align = allocates && d->instr->operand_count > 2 ? operands[2].bits : 8;
+  uint32_t dst = 0, from = 0;
+  if (!align || align & (align - 1) || align > UINT64_C(1) << 23) return decode_fail(d, "alloca: this alignment");
+  if ((allocates || restores) && !decode_source(d, &operands[allocates], type, &from)) return false;
+  if (!restores && !decode_destination(d, &operands[0], type, &dst)) return false;
+  exec_instr *i = decode_move(d, allocates  ? EXEC_MOVE_STACK_ALLOCATE
+                                 : restores ? EXEC_MOVE_STACK_RESTORE
+                                            : EXEC_MOVE_STACK_SAVE);
+  i->dst = dst;
+  i->src[0] = from;
+  i->immediate = (int64_t)align;
+  i->aux = ptx_type_bits(type) == 64;
+  return true;
+}
+
 /* createpolicy: the policy is opaque, and the accesses that name it are carried out without. All are the same here, but
  * for what .cvt is given. */
 static bool decode_createpolicy(decoder *d) {
@@ -375,6 +395,9 @@ static bool decode_one(decoder *d) {
   case PTX_OP_STMATRIX:
   case PTX_OP_MOVMATRIX: return decode_matrix(d);
   case PTX_OP_ACTIVEMASK: return decode_activemask(d);
+  case PTX_OP_ALLOCA:
+  case PTX_OP_STACKSAVE:
+  case PTX_OP_STACKRESTORE: return decode_stack(d);
   case PTX_OP_CREATEPOLICY: return decode_createpolicy(d);
   case PTX_OP_MEMBAR:
   case PTX_OP_FENCE: return decode_move(d, EXEC_MOVE_FENCE) != NULL;

@@ -90,6 +90,7 @@ static void look_at(finder *f, const ptx_func *func, const ptx_instr *instr) {
     look_at_register(f->facts, instr->operands[1].sreg);
   f->facts->pulls |= ptx_persistent_pulls(func, instr);
   if (instr->opcode == PTX_OP_CALL) look_at_call(f, instr);
+  f->facts->allocates |= instr->opcode == PTX_OP_ALLOCA;
   for (uint32_t k = 0; k < instr->operand_count; k++) look_at_operand(f, &instr->operands[k]);
 }
 

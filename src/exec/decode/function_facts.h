@@ -17,6 +17,7 @@ typedef struct exec_facts {
   bool reads_reserved;  /* it asks where the reserved shared memory lies (launch/reserved_shared.h) */
   bool pulls;           /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
   bool prints, launches, calls_indirect;
+  bool allocates;           /* on the stack, by alloca */
   const ptx_func **callees; /* called by name, each once, in order */
   uint32_t callee_count;
   const ptx_var **vars; /* its own, and those of the module that it names, each once, in order */

@@ -316,7 +316,7 @@ static ff_status find_reach(exec_kernel *kernel, ff_error *error) {
     kernel->pulls |= facts->pulls;
     kernel->prints |= facts->prints;
     kernel->launches |= facts->launches;
-    kernel->recursive |= facts->calls_indirect; /* the depth is unknown */
+    kernel->recursive |= facts->calls_indirect | facts->allocates; /* how much stack it needs is unknown */
     for (uint32_t n = 0; n < facts->callee_count; n++) add_reach(kernel, facts->callees[n]);
     if (facts->launches || facts->calls_indirect) status = read_all(program, error); /* it may ask for any of them */
     if (!facts->calls_indirect || kernel->reaches_taken || status != FF_OK) continue;

@@ -34,6 +34,9 @@ MOVE(LOCAL_ADDRESS) {
 MOVE(LOCAL_ADDRESS32) {
   lanes_fill32(exec_u32(x, i->dst), ((core_warp *)x)->frame->local + (uint32_t)i->immediate, x->mask);
 }
+MOVE(STACK_ALLOCATE) { core_stack_allocate(x, i); }
+MOVE(STACK_SAVE) { core_stack_save(x, i); }
+MOVE(STACK_RESTORE) { core_stack_restore(x, i); }
 MOVE(ADD64) {
   D64;
   S64(0);

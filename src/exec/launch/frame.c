@@ -133,6 +133,72 @@ static void copy_param(core_warp *w, const exec_frame *from, const exec_place *s
   if (target->local != EXEC_NO_OFFSET) tell_written(w, to, target, mask);
 }
 
+/* ---- memory on the stack ----
+ *
+ * All lanes of a frame have one stack pointer, frame->stack: an alloca of any of them moves it for all, by the most
+ * that one asks for, and it goes back when all of them restore it, or return. Other lanes' bytes between are not
+ * used. */
+
+static uint64_t operand_of(const exec_warp *x, const exec_instr *i, uint32_t offset, uint32_t lane) {
+  return i->aux ? exec_u64(x, offset)[lane] : exec_u32(x, offset)[lane];
+}
+
+static void give_all(core_warp *w, const exec_instr *i, uint32_t value) {
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    if (i->aux) exec_u64(&w->x, i->dst)[lane] = value;
+    else exec_u32(&w->x, i->dst)[lane] = value;
+  }
+}
+
+void core_stack_allocate(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  exec_frame *frame = w->frame;
+  uint64_t bytes = 0, align = i->immediate > 16 ? (uint64_t)i->immediate : 16;
+  uint32_t lane = (uint32_t)__builtin_ctz(w->active);
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint64_t wanted = operand_of(x, i, i->src[0], (uint32_t)__builtin_ctz(m));
+    if (wanted > bytes) bytes = wanted, lane = (uint32_t)__builtin_ctz(m);
+  }
+  uint64_t at = (frame->stack + align - 1) & ~(align - 1), limit = w->launch->stack_limit;
+  if (at > limit || bytes > limit - at)
+    core_fault(w, i, lane, EXEC_FAULT_STACK, 0,
+               "stack overflow: alloca of %llu bytes aligned to %llu, with %u of the %u bytes of the thread's stack in "
+               "use (cudaLimitStackSize sets the limit)",
+               (unsigned long long)bytes, (unsigned long long)align, frame->stack, (uint32_t)limit);
+  frame->stack = (uint32_t)(at + ((bytes + 15) & ~UINT64_C(15)));
+  if (frame->stack > limit) frame->stack = (uint32_t)limit;
+  for (uint64_t offset = at; offset < frame->stack; offset += 4) { /* cleared, as variables are */
+    uint32_t *row = (uint32_t *)(void *)core_local_word(w, (uint32_t)offset, 0);
+    for (uint32_t m = w->active; m; m &= m - 1) row[__builtin_ctz(m)] = 0;
+  }
+  exec_checker *checker = w->launch->checker;
+  for (uint32_t m = checker ? w->active : 0; m; m &= m - 1)
+    checker->wrote(checker, w, (uint32_t)__builtin_ctz(m), PTX_SPACE_LOCAL, at, frame->stack - (uint32_t)at);
+  give_all(w, i, (uint32_t)at);
+}
+
+void core_stack_save(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  give_all(w, i, w->frame->stack);
+}
+
+void core_stack_restore(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  exec_frame *frame = w->frame;
+  uint64_t least = frame->local + frame->function->stack_bytes, most = 0;
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    uint64_t saved = operand_of(x, i, i->src[0], lane);
+    if (saved < least || saved > frame->stack || saved % 16)
+      core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0,
+                 "stackrestore of 0x%llx: not what stacksave gave in this function, or it was restored before",
+                 (unsigned long long)saved);
+    if (saved > most) most = saved;
+  }
+  if (w->active == (frame->lanes & w->live)) frame->stack = (uint32_t)most;
+}
+
 /* ---- calls ---- */
 
 void core_call(core_warp *w, const exec_instr *i, const exec_function *callee) {

@@ -31,6 +31,9 @@ void core_async_copy(exec_warp *x, const exec_instr *i);
 enum { CORE_COPIES_COMMIT, CORE_COPIES_WAIT, CORE_COPIES_WAIT_ALL }; /* aux; immediate: groups that may be left */
 void core_copy_group(exec_warp *x, const exec_instr *i);             /* copy_records.c */
 void core_mbarrier(exec_warp *x, const exec_instr *i);               /* mbarrier.c */
+void core_stack_allocate(exec_warp *x, const exec_instr *i);         /* frame.c */
+void core_stack_save(exec_warp *x, const exec_instr *i);
+void core_stack_restore(exec_warp *x, const exec_instr *i);
 
 /* The function that does an atomic operation, or NULL if there is no such operation on this type. `op` is the
  * modifier (PTX_MOD_ADD, ...); global: the cells are in global memory, not in shared. */

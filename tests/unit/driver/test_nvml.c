@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,8 @@ int nvmlDeviceGetMemoryInfo(nvmlDevice, memory_info *);
 int nvmlDeviceGetCudaComputeCapability(nvmlDevice, int *, int *);
 int nvmlDeviceGetArchitecture(nvmlDevice, unsigned *);
 int nvmlSystemGetCudaDriverVersion_v2(int *);
+int nvmlSystemGetDriverVersion(char *, unsigned);
+int nvmlSystemGetNVMLVersion(char *, unsigned);
 typedef struct memory_info_v2 {
   unsigned version;
   unsigned long long total, reserved, free, used;
@@ -219,7 +222,10 @@ static void test_version(void **state) {
   static const struct {
     const char *text;
     int version;
-  } rows[] = {{NULL, 13050}, {"12.4", 12040}, {"13.5", 13050}, {"11.0", 11000}, {"12", 13050}, {"12.4x", 13050}};
+    const char *driver; /* a driver's number and, behind the CUDA major, the management library's */
+  } rows[] = {{NULL, 13050, "620.70.06"},   {"12.4", 12040, "550.54.15"}, {"13.5", 13050, "620.70.06"},
+              {"13.0", 13000, "580.95.05"}, {"12.9", 12090, "550.54.15"}, {"11.0", 11000, "450.51.06"},
+              {"12", 13050, "620.70.06"},   {"12.4x", 13050, "620.70.06"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     int driver = 0, nvml = 0, status;
     void *function;
@@ -228,6 +234,12 @@ static void test_version(void **state) {
     assert_int_equal(nvmlSystemGetCudaDriverVersion_v2(&nvml), 0);
     assert_int_equal(driver, rows[i].version);
     assert_int_equal(nvml, rows[i].version);
+    char said[32], library[32], expected[32];
+    snprintf(expected, sizeof expected, "%d.%s", rows[i].version / 1000, rows[i].driver);
+    assert_int_equal(nvmlSystemGetDriverVersion(said, sizeof said), 0);
+    assert_int_equal(nvmlSystemGetNVMLVersion(library, sizeof library), 0);
+    assert_string_equal(said, rows[i].driver);
+    assert_string_equal(library, expected);
     assert_int_equal(cuGetProcAddress_v2("cuInit", &function, driver, 0, &status), CUDA_SUCCESS);
     assert_int_equal(cuGetProcAddress_v2("cuInit", &function, driver + 10, 0, &status), CUDA_ERROR_INVALID_VALUE);
   }

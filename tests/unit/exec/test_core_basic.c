@@ -429,6 +429,72 @@ static void test_unwritten_registers(void **state) {
   close_ptx(t);
 }
 
+/* Each thread takes as much as its number says, in rounds that give it back; a function that is called meanwhile has
+ * its variables elsewhere. */
+static void test_alloca(void **state) {
+  kernel_test *t = open_body(
+      ".func f(.param .b32 p) { .local .align 4 .b8 own[64]; .reg .b32 %a; ld.param.u32 %a, [p];\n"
+      "st.local.u32 [own], %a; st.local.u32 [own+60], %a; ret; }",
+      "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; mov.u32 %r9, 0;\n"
+      "ROUND: stacksave.u64 %rd3; add.u32 %r4, %r3, 1; mul.wide.u32 %rd4, %r4, 4; alloca.u64 %rd5, %rd4;\n"
+      "mov.u64 %rd6, %rd5; mov.u32 %r5, 0;\n"
+      "FILL: st.local.u32 [%rd6], %r5; add.s64 %rd6, %rd6, 4; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, %r4; @%p1 bra FILL;\n"
+      "{ .param .b32 a; st.param.b32 [a], 77; call f, (a); }\n"
+      "alloca.u32 %r10, 8, 128; and.b32 %r11, %r10, 127; st.local.u32 [%r10], 99; cvta.local.u64 %rd7, %rd5;\n"
+      "mov.u32 %r6, 0; mov.u32 %r5, 0;\n"
+      "SUM: ld.u32 %r7, [%rd7]; add.u32 %r6, %r6, %r7; add.s64 %rd7, %rd7, 4; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, %r4;\n"
+      "@%p1 bra SUM; add.u32 %r6, %r6, %r11; stackrestore.u64 %rd3;\n"
+      "add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %n; @%p2 bra ROUND; st.global.u32 [%rd2], %r6;");
+  uint64_t out = buffer(t, 256);
+  run(t, "k", 1, 64, out, 50);
+  for (uint32_t i = 0; i < 64; i++) assert_int_equal(u32_at(out)[i], i * (i + 1) / 2);
+  close_ptx(t);
+}
+
+/* More than the stack has; a stack pointer that was not saved; an access behind what was taken. */
+static void test_alloca_faults(void **state) {
+  static const struct {
+    const char *body, *words;
+    exec_fault_kind kind;
+  } cases[] = {
+      {"alloca.u64 %rd1, 2048;", "stack overflow: alloca of 2048 bytes aligned to 16, with 0 of the 1024 bytes",
+       EXEC_FAULT_STACK},
+      {"L: alloca.u64 %rd1, 256; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 5; @%p1 bra L;",
+       "with 1024 of the 1024 bytes", EXEC_FAULT_STACK},
+      {"alloca.u64 %rd1, 0xffffffffffffffff;", "stack overflow", EXEC_FAULT_STACK},
+      {"stacksave.u64 %rd1; add.u64 %rd1, %rd1, 16; stackrestore.u64 %rd1;", "stackrestore of 0x10: not what stacksave",
+       EXEC_FAULT_ILLEGAL_INSTRUCTION},
+      {"alloca.u64 %rd1, 32; ld.local.u32 %r1, [%rd1+32];", "illegal local read of 4 bytes",
+       EXEC_FAULT_ILLEGAL_ADDRESS},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    char body[512];
+    snprintf(body, sizeof body, "mov.u32 %%r1, 0; %s", cases[n].body);
+    kernel_test *t = open_body("", body);
+    t->config.stack_bytes = 1024;
+    const exec_fault *fault = run_fault(t, "k", 1, 32, buffer(t, 64), 0);
+    assert_int_equal(fault->kind, cases[n].kind);
+    expect_text(fault->message, cases[n].words);
+    close_ptx(t);
+  }
+}
+
+/* Lanes that go apart have one stack pointer, and bytes of their own. */
+static void test_alloca_apart(void **state) {
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; and.b32 %r4, %r3, 1;\n"
+      "stacksave.u64 %rd3; setp.eq.u32 %p1, %r4, 0; @!%p1 bra ODD;\n"
+      "alloca.u64 %rd4, 32; ld.local.u32 %r6, [%rd4+28]; add.u32 %r5, %r3, 100; st.local.u32 [%rd4+28], %r5; bra JOIN;\n"
+      "ODD: alloca.u64 %rd4, 16; st.local.u32 [%rd4], %r3; ld.local.u32 %r5, [%rd4]; stackrestore.u64 %rd3;\n"
+      "JOIN: alloca.u64 %rd5, 16; st.local.u32 [%rd5], 7; @%p1 ld.local.u32 %r5, [%rd4+28];\n"
+      "@%p1 add.u32 %r5, %r5, %r6; st.global.u32 [%rd2], %r5;");
+  uint64_t out = buffer(t, 128);
+  run(t, "k", 1, 32, out, 0);
+  for (uint32_t i = 0; i < 32; i++) assert_int_equal(u32_at(out)[i], i % 2 ? i : i + 100);
+  close_ptx(t);
+}
+
 static void test_printing_code(void **state) {
   kernel_test *t = open_body("", TID AT "st.global.u32 [%rd2], %r4;");
   exec_kernel *kernel;
@@ -455,5 +521,8 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_vector_add),
                                           cmocka_unit_test(test_async_copy),
                                           cmocka_unit_test(test_unwritten_registers),
                                           cmocka_unit_test(test_registers_of_large_blocks),
+                                          cmocka_unit_test(test_alloca),
+                                          cmocka_unit_test(test_alloca_faults),
+                                          cmocka_unit_test(test_alloca_apart),
                                           cmocka_unit_test(test_printing_code)};
 RUN_ON_EVERY_ISA(tests)

@@ -316,7 +316,7 @@ static void test_mbarrier_and_memory(void **state) {
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     kernel_test *t = open_body(FLAG, cases[n].body);
     t->config.waiting_ms = cases[n].waiting_ms;
-    t->config.max_instructions = 2000000;
+    t->config.max_instructions = 200000;
     uint64_t out = buffer(t, 256);
     assert_int_equal(run_fault(t, "k", 1, 64, out, 0)->kind, EXEC_FAULT_TIMEOUT);
     close_ptx(t);
