@@ -4,6 +4,8 @@
 Elements are chosen so that the exact result is what every order of accumulation gives before the last rounding. The lanes'
 parts of a fragment are written out shape by shape as the manual's formulas have them (PTX ISA, "Matrix Fragments for mma")."""
 from fractions import Fraction
+from functools import lru_cache
+from operator import and_, mul, xor
 
 from .formats import E2M1, E2M3, E3M2, FORMATS, number, pack, unpack
 from .values import Random
@@ -20,6 +22,7 @@ def width(kind):
     return {"b1": 1, "u4": 4, "s4": 4, "u8": 8, "s8": 8, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "f64": 64}.get(kind, 32)
 
 
+@lru_cache(maxsize=1 << 16)
 def value_of(kind, bits):
     if kind in FORMATS:
         return unpack(FORMATS[kind], bits).value
@@ -47,20 +50,34 @@ def matrix(kind, rows, columns, random):
     return [[element(kind, random) for _ in range(columns)] for _ in range(rows)]
 
 
+def in_units(kind, elements):
+    """The values of all elements as integers, in units of 1 / scale; and scale, a power of two. Sums of integers take a tenth of the
+    time of sums of Fractions."""
+    values = [[value_of(kind, bits) for bits in row] for row in elements]
+    scale = max(value.denominator for row in values for value in row)
+    return [[value.numerator * (scale // value.denominator) for value in row] for row in values], scale
+
+
+@lru_cache(maxsize=1 << 16)
+def bits_of_ratio(kind, numerator, denominator):
+    return bits_of_value(kind, Fraction(numerator, denominator))
+
+
 def product(kinds, a, b, c, operation=None, saturate=False):
-    """d = a * b + c as bits of kinds[0]; kinds: d, a, b, c."""
+    """d = a * b + c as bits of kinds[0]; kinds: d, a, b, c. Exact up to the last rounding."""
     d_kind, a_kind, b_kind, c_kind = kinds
+    (left, a_scale), (right, b_scale), (addend, c_scale) = in_units(a_kind, a), in_units(b_kind, b), in_units(c_kind, c)
+    columns = list(zip(*right))
+    step = {"and": and_, "xor": xor, None: mul}[operation]
+    scale = a_scale * b_scale
     out = []
-    for m, row in enumerate(a):
+    for row, before in zip(left, addend):
         out.append([])
-        for n in range(len(b[0])):
-            total = Fraction(value_of(c_kind, c[m][n]))
-            for k, left in enumerate(row):
-                x, y = value_of(a_kind, left), value_of(b_kind, b[k][n])
-                total += (x & y if operation == "and" else x ^ y) if operation else x * y
-            if saturate:
+        for column, first in zip(columns, before):
+            total = sum(map(step, row, column)) * c_scale + first * scale
+            if saturate:  # integers: both scales are 1
                 total = max(-(1 << 31), min((1 << 31) - 1, total))
-            out[-1].append(bits_of_value(d_kind, total))
+            out[-1].append(bits_of_ratio(d_kind, total, scale * c_scale))
     return out
 
 

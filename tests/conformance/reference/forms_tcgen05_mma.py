@@ -3,10 +3,10 @@
 
 The image of shared memory is computed from the manual's canonical layouts, word by word. D before is small integers; of D after, each
 lane of tensor memory is folded into one word, lanes that are not D's as well."""
-from fractions import Fraction
 from functools import lru_cache
+from operator import mul
 
-from .forms_matrix import TINY, bits_of_value, factor, kept_columns, tiny_element, tiny_value, width
+from .forms_matrix import TINY, bits_of_ratio, factor, kept_columns, tiny_element, tiny_value, width
 from .forms_tcgen05 import ALL, ALLOC, FREE, HEAD, READ_LANES, TARGET, case, folded, power
 from .values import Random
 from .writer import Array
@@ -17,7 +17,7 @@ TYPES = {"f16": 0, "bf16": 1, "tf32": 2, "e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2"
 KINDS = {"f16": "f16", "bf16": "f16", "tf32": "tf32", "u8": "i8", "s8": "i8"}
 
 # the same few, again and again
-tiny_value, bits_of_value = (lru_cache(maxsize=None)(function) for function in (tiny_value, bits_of_value))
+tiny_value = lru_cache(maxsize=None)(tiny_value)
 
 def bits_of(kind):
     return TINY[kind].bits if kind in TINY else width(kind)
@@ -127,12 +127,13 @@ def not_factors(scales, first):
 
 
 def multiply_scaled(kinds, a, b, sign, a_factors, b_factors):
+    """As multiply."""
     length = len(a[0]) // len(a_factors[0])
     left = [[tiny_value(kinds[1], x) * f[k // length] for k, x in enumerate(line)] for line, f in zip(a, a_factors)]
     right = [[tiny_value(kinds[2], x) * f[k // length] for k, x in enumerate(line)] for line, f in zip(b, b_factors)]
     scale = 1 << 24
     left, right = ([[int(x * scale) for x in line] for line in side] for side in (left, right))
-    return [[Fraction(sign * sum(x * y for x, y in zip(row, line)), scale * scale) for line in right] for row in left]
+    return [[sign * sum(map(mul, row, line)) for line in right] for row in left], scale * scale
 
 
 def sparse_rows(kind, rows, depth, random):
@@ -164,11 +165,11 @@ def spread(rows, columns, depth):
 
 
 def multiply(kinds, a, b, sign):
-    """Exact sums; elements have at most 16 bits behind the point."""
+    """Exact sums as integers, in units of 1 / the second value; elements have at most 16 bits behind the point."""
     scale = 1 << 16
     left = [[int(tiny_value(kinds[1], x) * scale) for x in line] for line in a]
     right = [[int(tiny_value(kinds[2], x) * scale) for x in line] for line in b]
-    return [[Fraction(sign * sum(x * y for x, y in zip(row, line)), scale * scale) for line in right] for row in left]
+    return [[sign * sum(map(mul, row, line)) for line in right] for row in left], scale * scale
 
 
 class Zero:
@@ -231,21 +232,21 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
     if block:
         a_factors, a_words = factors(m, block[2], block[3], ids[0], random)
         b_factors, b_words = factors(n, block[2], block[3], ids[1], random)
-        sums = multiply_scaled(kinds, whole, b, sign, a_factors, b_factors)
+        sums, unit = multiply_scaled(kinds, whole, b, sign, a_factors, b_factors)
         if nan:
             a_words[nan[0]] |= 0xFF << 8 * ids[0]
             b_words[nan[1]] |= 0xFF << 8 * ids[1]
         differ = [not_factors(block[2], first) if loose else 0 for first in ids]
         extra = [line + x + y for line, x, y in zip(extra, beside(a_words, differ[0]), beside(b_words, differ[1]))]
     else:
-        sums = multiply(kinds, whole, b, sign)
+        sums, unit = multiply(kinds, whole, b, sign)
     if sparse:
         extra = [line + (words if not selector else [0xFFFFFFFF, words[0]]) for line, words in zip(extra, metadata * sides)]
     columns = max(32, power(n // sides + len(extra[0])))
     times = ((1 << 31) - 1) // 11 if flags.get("saturate") else 1
 
-    def cell(value):
-        return int(value) & ALL if d_kind == "s32" else bits_of_value(d_kind, Fraction(value))
+    def cell(value, unit=1):
+        return value // unit & ALL if d_kind == "s32" else bits_of_ratio(d_kind, value, unit)
 
     memory = [[cell(before(lane, column) * times) for column in range(columns)] for lane in range(128)]
     for row, side in ((row, side) for row in range(m) for side in range(sides)):
@@ -253,10 +254,10 @@ def mma(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, scale=0, mask=None, t
         if mask and mask[lane // 32] >> lane % 32 & 1:
             continue
         for column in range(n // sides):
-            value = sums[row][side * (n // sides) + column] + (Fraction(before(lane, column) * times, 1 << scale) if keep else 0)
+            value = (sums[row][side * (n // sides) + column] << scale) + (before(lane, column) * times * unit if keep else 0)
             if flags.get("saturate"):
-                value = max(-(1 << 31), min((1 << 31) - 1, value))
-            memory[lane][column] = 0x7FFFFFFF if nan and (row == nan[0] or column == nan[1]) else cell(value)
+                value = max(-(1 << 31) * unit, min(((1 << 31) - 1) * unit, value))
+            memory[lane][column] = 0x7FFFFFFF if nan and (row == nan[0] or column == nan[1]) else cell(value, unit << scale)
     place_a = Place(a_kind, m, a_across, a_swizzle, 0, dense)
     start = 0 if tensor else -(-place_a.bytes // 1024) * 1024
     place_b = Place(b_kind, len(stored_b), b_across, b_swizzle, start, dense, 2 if sparse else 1)
@@ -468,19 +469,19 @@ def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=Fa
     if block:
         a_factors, a_words = factors(m, block[2], block[3], 0, random)
         b_factors, b_words = factors(n, block[2], block[3], 0, random)
-        sums = multiply_scaled(kinds, a, b, 1, a_factors, b_factors)
+        sums, unit = multiply_scaled(kinds, a, b, 1, a_factors, b_factors)
         sides = beside(a_words[:half]) + beside(a_words[half:])
         extra = [line + x + y for line, x, y in zip(extra, sides, 2 * beside(b_words))]
     elif sparse:
         places, metadata = sparse_rows(a_kind, m, depth, random)
-        sums = multiply(kinds, spread(a, places, depth), b, 1)
+        sums, unit = multiply(kinds, spread(a, places, depth), b, 1)
         extra = [line + words for line, words in zip(extra, metadata)]  # M is 256
     else:
-        sums = multiply(kinds, a, b, 1)
+        sums, unit = multiply(kinds, a, b, 1)
     columns = max(32, power(width_ + len(extra[0])))
 
-    def cell(value):
-        return int(value) & ALL if d_kind == "s32" else bits_of_value(d_kind, Fraction(value))
+    def cell(value, unit=1):
+        return value // unit & ALL if d_kind == "s32" else bits_of_ratio(d_kind, value, unit)
 
     out = []
     for rank in range(2):
@@ -489,7 +490,7 @@ def pair(m, n, kinds, a_swizzle=128, b_swizzle=128, keep=1, mask=None, tensor=Fa
             row, first = rank * half + lane % half, (lane // 64 * width_ if twice else 0)
             if not (mask and mask[rank * 4 + lane // 32] >> lane % 32 & 1):
                 for column in range(width_):
-                    line[column] = cell(sums[row][first + column] + (before(lane, column) if keep else 0))
+                    line[column] = cell(sums[row][first + column] + (before(lane, column) * unit if keep else 0), unit)
             line[width_ : width_ + len(extra[0])] = extra[rank * 128 + lane]
             out.append(folded(line))
     place_a = Place(a_kind, half, 0, a_swizzle, 0, dense)
