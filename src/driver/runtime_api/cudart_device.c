@@ -226,9 +226,7 @@ CUDART_API cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
 
 CUDART_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   if (flags) return engine_return(cudaErrorInvalidValue);
-  int device = engine_device_current();
-  /* of itself: no device that it can have peer access to; libcuda calls it a wrong context */
-  return engine_return(device == peer ? cudaErrorInvalidDevice : engine_peer_enable(device, peer));
+  return engine_return(engine_peer_enable(engine_device_current(), peer));
 }
 
 CUDART_API cudaError_t cudaDeviceDisablePeerAccess(int peer) {
