@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "exec/core.h"
+#include "ptx/analysis/lane_facts.h"
 
 #define MAX_SET_WORDS (UINT64_C(24) << 20) /* of one kind of set, of all blocks */
 
@@ -14,11 +15,7 @@ bool plan_ends_block(const native_instr *n) {
   return n->op == NATIVE_EXIT || n->op == NATIVE_BRANCH || n->op == NATIVE_BRANCH_IF || n->op == NATIVE_SYNC;
 }
 
-bool plan_uniform_register(uint32_t sreg) {
-  return (sreg >= PTX_SREG_NTID_X && sreg <= PTX_SREG_NTID_Z) ||
-         (sreg >= PTX_SREG_CTAID_X && sreg <= PTX_SREG_CTAID_Z) ||
-         (sreg >= PTX_SREG_NCTAID_X && sreg <= PTX_SREG_NCTAID_Z);
-}
+bool plan_uniform_register(uint32_t sreg) { return ptx_sreg_of_block((ptx_sreg)sreg); }
 
 bool plan_native_register(uint32_t sreg) {
   return plan_uniform_register(sreg) || sreg - PTX_SREG_TID_X <= PTX_SREG_TID_Z - PTX_SREG_TID_X ||

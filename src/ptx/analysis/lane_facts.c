@@ -35,19 +35,7 @@ static ptx_lane_fact of_operand(const ptx_lane_fact *facts, const ptx_operand *o
   case PTX_OPERAND_REG: return operand->negated || operand->selector ? unknown : facts[operand->reg];
   case PTX_OPERAND_INT: return (ptx_lane_fact){zeros_of(operand->bits), true};
   case PTX_OPERAND_SYMBOL: return (ptx_lane_fact){ptx_symbol_zeros(operand->symbol, operand->offset), true};
-  case PTX_OPERAND_SREG:
-    switch (operand->sreg) {
-    case PTX_SREG_CTAID_X:
-    case PTX_SREG_CTAID_Y:
-    case PTX_SREG_CTAID_Z:
-    case PTX_SREG_NCTAID_X:
-    case PTX_SREG_NCTAID_Y:
-    case PTX_SREG_NCTAID_Z:
-    case PTX_SREG_NTID_X:
-    case PTX_SREG_NTID_Y:
-    case PTX_SREG_NTID_Z: return (ptx_lane_fact){0, true};
-    default: return unknown;
-    }
+  case PTX_OPERAND_SREG: return (ptx_lane_fact){0, ptx_sreg_of_block(operand->sreg)};
   default: return unknown;
   }
 }

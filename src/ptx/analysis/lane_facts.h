@@ -13,6 +13,13 @@ typedef struct ptx_lane_fact {
   bool same;     /* all lanes of a warp have this value; by data flow alone, whatever branches they took */
 } ptx_lane_fact;
 
+/* All threads of a block have the same value of these, which are the block's place and the launch's shape. */
+static inline bool ptx_sreg_of_block(ptx_sreg sreg) {
+  return (sreg >= PTX_SREG_NTID_X && sreg <= PTX_SREG_NTID_Z) ||
+         (sreg >= PTX_SREG_CTAID_X && sreg <= PTX_SREG_CTAID_Z) ||
+         (sreg >= PTX_SREG_NCTAID_X && sreg <= PTX_SREG_NCTAID_Z);
+}
+
 /* Of each register, to be freed with free(); NULL: it does not settle in PASSES passes over the function. */
 ptx_lane_fact *ptx_lane_facts(const ptx_func *func);
 /* Low bits that are 0 of symbol + offset; of offset alone where symbol is NULL. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ptx/analysis/dataflow.h"
+#include "ptx/analysis/lane_facts.h"
 
 enum { PASSES = 64 };                /* over a function; then every register counts as different */
 #define MAX_WORK (UINT64_C(1) << 25) /* blocks looked at, over all branches */
@@ -17,21 +18,12 @@ enum { PASSES = 64 };                /* over a function; then every register cou
 
 static bool sreg_differs(ptx_sreg sreg) {
   switch (sreg) {
-  case PTX_SREG_NTID_X:
-  case PTX_SREG_NTID_Y:
-  case PTX_SREG_NTID_Z:
-  case PTX_SREG_CTAID_X:
-  case PTX_SREG_CTAID_Y:
-  case PTX_SREG_CTAID_Z:
-  case PTX_SREG_NCTAID_X:
-  case PTX_SREG_NCTAID_Y:
-  case PTX_SREG_NCTAID_Z:
   case PTX_SREG_NWARPID:
   case PTX_SREG_NSMID:
   case PTX_SREG_WARP_SZ:
   case PTX_SREG_TOTAL_SMEM_SIZE:
   case PTX_SREG_DYNAMIC_SMEM_SIZE: return false;
-  default: return true;
+  default: return !ptx_sreg_of_block(sreg);
   }
 }
 

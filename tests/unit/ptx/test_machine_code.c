@@ -2,6 +2,7 @@
 /* What PTX becomes for the machine: counts that ptxas's code for compute capability 7.5 has, and chains. */
 #include "ptx_test.h"
 
+#include "ptx/analysis/lane_facts.h"
 #include "ptx/analysis/machine_code.h"
 
 /* Sums over a kernel of these instructions, without its ret. */
@@ -194,8 +195,18 @@ static void test_chains(void **state) {
   assert_int_equal(loads, 1);
 }
 
+static void test_registers_of_a_block(void **state) {
+  static const ptx_sreg of_block[] = {PTX_SREG_NTID_X,   PTX_SREG_NTID_Y,   PTX_SREG_NTID_Z,
+                                      PTX_SREG_CTAID_X,  PTX_SREG_CTAID_Y,  PTX_SREG_CTAID_Z,
+                                      PTX_SREG_NCTAID_X, PTX_SREG_NCTAID_Y, PTX_SREG_NCTAID_Z},
+                        others[] = {PTX_SREG_TID_X, PTX_SREG_TID_Y, PTX_SREG_TID_Z, PTX_SREG_LANEID, PTX_SREG_WARPID};
+  for (size_t i = 0; i < sizeof of_block / sizeof *of_block; i++) assert_true(ptx_sreg_of_block(of_block[i]));
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(ptx_sreg_of_block(others[i]));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_registers_of_a_block),
       cmocka_unit_test(test_pipes_of_instructions),
       cmocka_unit_test(test_tensor_core),
       cmocka_unit_test(test_tensor_memory),
