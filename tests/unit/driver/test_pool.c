@@ -347,6 +347,18 @@ static void blocks_are_divided(void **state) {
   succeed(cudaStreamSynchronize(s));
   succeed(cudaMemPoolTrimTo(pool, 0));
   assert_int_equal(number(pool, RESERVED), 0);
+  /* one part that fits comes before two side by side that fit together, though these are of the older block */
+  whole = allocate(2 * PART, s);
+  d = allocate(2 * PART, s);
+  succeed(cudaFreeAsync(whole, s));
+  assert_ptr_equal(a = allocate(PART, s), whole);
+  assert_ptr_equal(b = allocate(PART, s), whole + PART);
+  succeed(cudaFreeAsync(d, s));
+  succeed(cudaFreeAsync(a, s));
+  succeed(cudaFreeAsync(b, s));
+  assert_ptr_equal(allocate(2 * PART, s), d);
+  succeed(cudaFreeAsync(d, s));
+  succeed(cudaStreamSynchronize(s));
   succeed(cudaMemPoolDestroy(pool));
   succeed(cudaStreamDestroy(s));
 }
