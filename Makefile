@@ -55,7 +55,7 @@ package: product
 	cmake --build $(BUILD) --target package
 
 bench: all
-	@scripts/bench.sh $(BUILD)
+	@bench/performance.py $(BUILD)
 
 # CuPy, Numba, PyTorch, JAX, TensorFlow, llama.cpp, NVIDIA's libraries as PyPI and npm have them (some 20 GB, into build/frameworks): do they run, and right? PARTS="cupy llm" chooses.
 frameworks-check: all

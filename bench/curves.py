@@ -3,27 +3,23 @@
 """curves.py BUILD [--csv FILE] [--svg FILE] [--series NAME,...] [--repeat N]
 
 How the processor time of a whole run grows: with instructions, with data, with launches, with managers side by side, with
-threads; and what other simulators take for the same programs ("peers"). Each point is `farfault run` with a bundled program
-on the machine h200 unless the series says another, the least of N runs (default 3), user and system time of it and of all
-its children.
+threads. Each point is `farfault run` with a bundled program on the machine h200, the least of N runs (default 3), user and
+system time of it and of all its children.
 
 --csv   the points, to a file or - (default): series,x,unit,cpu_s,wall_s,warp_instructions
 --svg   the picture, drawn by gnuplot (Debian: gnuplot-nox)
-
-Peers' times were measured with the same programs' text compiled for them, on two cores of another x86-64 machine: compare
-orders of magnitude.
 """
 import argparse
 import csv
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MANAGERS = ["copy", "uvm", "auto", "demand", "replay", "tbn", "sequential", "segments"]
 
 # name: (what x is, [(x, farfault's options, program and arguments)])
@@ -33,21 +29,22 @@ SERIES = {
     "launches": ("launches", [(n, ["--memory", "copy"], ["bench_kernels", "1", "1", str(n), "32"]) for n in (1000, 4000, 16000, 64000)]),
     "managers": ("managers", [(n, ["--memory", ",".join(MANAGERS[:n])], ["bfs", "65536", "8"]) for n in (1, 2, 4, 8)]),
     "threads": ("threads", [(n, ["--memory", "none", "--threads", str(n)], ["matmul", "768", "4"]) for n in (1, 2, 4, 8, 16)]),
-    "peers": ("", [(name, options, program) for name, options, program in (
-        ("vector add, 1 M floats, timing", ["--memory", "copy"], ["vectoradd", "1048576", "1"]),
-        ("vector add, 1 M floats, execution alone", ["--memory", "none"], ["vectoradd", "1048576", "1"]),
-        ("matrix product 256, timing", ["--memory", "copy"], ["matmul", "256", "1"]),
-        ("matrix product 256, execution alone", ["--memory", "none"], ["matmul", "256", "1"]),
-        ("matrix product 512, timing", ["--memory", "copy"], ["matmul", "512", "1"]),
-        ("matrix product 512, execution alone", ["--memory", "none"], ["matmul", "512", "1"]),
-        ("vector add, 256 K floats, pages of 4 KiB", ["--machine", "gtx480", "--memory", "demand"], ["vectoradd", "262144", "1"]),
-        ("the same in 2 MiB of GPU memory", ["--machine", "gtx480", "--memory", "demand", "--gpu-memory", "2M"], ["vectoradd", "262144", "1"]))]),
 }
 
 
-def children_time():
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+def run_alone(words, environment=None):
+    """One run of a command, which must succeed: (what it printed, processor s of it and its children, wall s, peak bytes)."""
+    with tempfile.TemporaryFile("w+") as out:
+        begun = time.monotonic()
+        child = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT, env=environment, cwd=ROOT)
+        _, status, usage = os.wait4(child.pid, 0)
+        wall = time.monotonic() - begun
+        child.returncode = os.waitstatus_to_exitcode(status)  # it has been waited for
+        out.seek(0)
+        text = out.read()
+    if child.returncode:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {' '.join(words)}: status {child.returncode}\n{text[-1000:]}")
+    return text, usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * 1024
 
 
 def program_path(build, name):
@@ -63,11 +60,7 @@ def measure(build, options, program, scratch):
     result = os.path.join(scratch, "run.json")
     command = [os.path.join(build, "bin", "farfault"), "run", "--machine", "h200", "--json", result, *options,
                program_path(build, program[0]), *program[1:]]
-    before, begun = children_time(), time.monotonic()
-    ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    wall, cpu = time.monotonic() - begun, children_time() - before
-    if ended.returncode:
-        sys.exit(f"curves.py: {' '.join(command)}: status {ended.returncode}\n{ended.stderr[-1000:]}")
+    _, cpu, wall, _ = run_alone(command)
     with open(result) as file:
         host = json.load(file)["host"]
     return cpu, wall, host["warp_instructions"]
@@ -100,7 +93,7 @@ def write_csv(rows, path):
 def draw(rows, path, scratch):
     if not shutil.which("gnuplot"):
         sys.exit("curves.py: --svg needs gnuplot (Debian: gnuplot-nox)")
-    series = [n for n in SERIES if n != "peers" and any(r[0] == n for r in rows)]
+    series = [n for n in SERIES if any(r[0] == n for r in rows)]
     script = ["set terminal svg size 900,560 font 'sans-serif,12' background 'white'", f"set output '{path}'",
               "set multiplot layout 2,3", "set logscale xy", "set grid", "unset key", "set format x '10^{%L}'"]
     for name in series:
@@ -130,10 +123,11 @@ def main():
     if a.repeat < 1:
         parser.error("--repeat is at least 1")
     with tempfile.TemporaryDirectory() as scratch:
-        rows = run_series(a.build, names, a.repeat, scratch)
+        rows = run_series(os.path.abspath(a.build), names, a.repeat, scratch)
         write_csv(rows, a.csv)
         if a.svg:
             draw(rows, a.svg, scratch)
 
 
-main()
+if __name__ == "__main__":
+    main()
