@@ -172,10 +172,17 @@ cudaError_t engine_resource_split_by_count(engine_resource *result, unsigned *gr
   return cudaSuccess;
 }
 
+/* All SMs are in domain 0. */
+static bool domain_valid(const engine_resource_group *group) {
+  if (!(group->flags & ENGINE_GROUP_DOMAIN)) return !(group->flags & ENGINE_GROUP_DOMAIN_MORE);
+  return !group->domain || group->domain == ENGINE_ANY_DOMAIN;
+}
+
 static cudaError_t check_group(const engine_resource_group *group, unsigned together, unsigned input) {
   unsigned most = engine_machine()->compute_major >= 9 ? TOGETHER_MAX : SM_PAIR;
   bool backfill = group->flags & ENGINE_GROUP_BACKFILL;
-  if (group->flags & ~(unsigned)ENGINE_GROUP_BACKFILL) return cudaErrorInvalidValue; /* no domains of locality */
+  if (group->flags > (ENGINE_GROUP_BACKFILL | ENGINE_GROUP_DOMAIN | ENGINE_GROUP_DOMAIN_MORE) || !domain_valid(group))
+    return cudaErrorInvalidValue;
   if (together % SM_PAIR || together > most) return cudaErrorInvalidValue;
   if (group->preferred && (group->preferred % together || group->preferred > most)) return cudaErrorInvalidValue;
   if (!group->count) return cudaSuccess;
@@ -209,6 +216,7 @@ cudaError_t engine_resource_split(engine_resource *result, unsigned count, const
     result[i] = make_resource(&part, 0);
     result[i].sm.alignment = together;
     result[i].sm.flags = group->flags;
+    result[i].sm.domain = group->flags & ENGINE_GROUP_DOMAIN ? group->domain : 0;
   }
   from.is_rest = true;
   if (remaining) *remaining = rest_of(&from, ENGINE_SPLIT_IGNORE_COSCHEDULING);
@@ -252,7 +260,8 @@ static cudaError_t add_sms(engine_descriptor *made, const engine_resource *resou
   if (made->device >= 0 && made->device != (int)from.device) return cudaErrorInvalidResourceConfiguration;
   if (*first) {
     memcpy(&earlier, (*first)->origin, sizeof earlier);
-    if (!from.split || from.split != earlier.split || resource->sm.alignment != (*first)->sm.alignment)
+    if (!from.split || from.split != earlier.split || resource->sm.alignment != (*first)->sm.alignment ||
+        resource->sm.domain != (*first)->sm.domain)
       return cudaErrorInvalidResourceConfiguration;
   }
   for (unsigned w = 0; w < TRACE_SMS_MAX / 64; w++) {

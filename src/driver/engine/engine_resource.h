@@ -14,7 +14,9 @@
 
 enum { ENGINE_RESOURCE_INVALID, ENGINE_RESOURCE_SM = 1, ENGINE_RESOURCE_QUEUES = 1000, ENGINE_RESOURCE_QUEUE = 10000 };
 enum { ENGINE_SPLIT_IGNORE_COSCHEDULING = 1, ENGINE_SPLIT_MAX_CLUSTER = 2 }; /* engine_resource_split_by_count */
-enum { ENGINE_GROUP_BACKFILL = 1 };                                          /* engine_resource_group.flags */
+/* engine_resource_group.flags */
+enum { ENGINE_GROUP_BACKFILL = 1, ENGINE_GROUP_DOMAIN = 2, ENGINE_GROUP_DOMAIN_MORE = 4 };
+#define ENGINE_ANY_DOMAIN UINT32_MAX
 
 typedef struct engine_resource { /* CUdevResource, cudaDevResource */
   int type;

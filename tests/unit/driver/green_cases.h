@@ -19,7 +19,7 @@ typedef struct resource {
   int type;
   unsigned char padding[92];
   struct {
-    unsigned count, least, alignment, flags, unused[8];
+    unsigned count, least, alignment, flags, domain, unused[7];
   } sm;
 } resource;
 _Static_assert(sizeof(resource) == 144, "");
@@ -320,10 +320,17 @@ static void groups_of_any_sizes(void **state) {
                             {.count = 8, .together = 3},
                             {.count = 8, .together = 34},
                             {.count = 6, .together = 4},
-                            {.count = 8, .together = 2, .flags = 2}};
+                            {.count = 8, .together = 2, .flags = 4},
+                            {.count = 8, .together = 2, .flags = 2, .domain = 1},
+                            {.count = 8, .together = 2, .flags = 8}};
   for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
     one = mistakes[i];
     invalid(cuDevSmResourceSplit(made, 1, &device, NULL, 0, &one));
+  }
+  for (unsigned any = 0; any < 2; any++) { /* there is one domain of locality */
+    one = (group){.count = 8, .together = 2, .flags = any ? 6 : 2, .domain = any ? UINT32_MAX : 0};
+    succeed(cuDevSmResourceSplit(made, 1, &device, NULL, 0, &one));
+    assert_true(made[0].sm.count == 8 && made[0].sm.domain == one.domain);
   }
   two[0] = (group){.count = all / 2 * 2, .together = 2};
   two[1] = (group){.count = 2, .together = 2};
