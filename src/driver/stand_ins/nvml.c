@@ -147,13 +147,17 @@ static void write_uuid(int number, char text[41]) {
     at += (size_t)snprintf(text + at, 41 - at, "%s%02x", gap ? "-" : "", id[i]);
   }
 }
+/* Without "GPU-" as well: so the runtime has it, and NVIDIA's cuda.core asks for a device by it. */
+static bool same_uuid(const char text[41], const char *asked) {
+  return !strncmp(text, asked, 41) || !strncmp(text + 4, asked, 37);
+}
 EXPORT(nvmlDeviceGetHandleByUUID, (const char *uuid, nvmlDevice *device)) {
   if (!initialised) return NVML_ERROR_UNINITIALIZED;
   if (!uuid || !device) return NVML_ERROR_INVALID_ARGUMENT;
   for (unsigned i = 0; i < engine_devices(); i++) {
     char text[41];
     write_uuid((int)i, text);
-    if (!strcmp(text, uuid)) return by_index(i, device);
+    if (same_uuid(text, uuid)) return by_index(i, device);
   }
   return NVML_ERROR_NOT_FOUND;
 }

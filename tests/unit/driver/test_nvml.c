@@ -178,6 +178,9 @@ static void test_devices(void **state) {
     assert_int_equal(strlen(uuid), 40);
     assert_int_equal(nvmlDeviceGetHandleByUUID(uuid, &same), 0);
     assert_ptr_equal(same, device);
+    same = NULL;
+    assert_int_equal(nvmlDeviceGetHandleByUUID(uuid + 4, &same), 0); /* without "GPU-" */
+    assert_ptr_equal(same, device);
     assert_int_equal(nvmlDeviceGetPciInfo_v3(device, &pci), 0);
     assert_int_equal(pci.bus, i + 1);
     assert_int_equal(nvmlDeviceGetHandleByPciBusId_v2(pci.bus_id, &same), 0);
