@@ -232,6 +232,23 @@ EXPORT(nvmlDeviceGetPciInfo, (nvmlDevice device, nvmlPciInfo *info)) { return pc
 EXPORT(nvmlDeviceGetPciInfo_v2, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }
 EXPORT(nvmlDeviceGetPciInfo_v3, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }
 
+typedef struct nvmlPciInfoExt {
+  unsigned version, domain, bus, device, pciDeviceId, pciSubSystemId, baseClass, subClass;
+  char busId[32];
+} nvmlPciInfoExt;
+enum { CLASS_DISPLAY = 3, CLASS_3D = 2 }; /* as in pci-gpu/class */
+EXPORT(nvmlDeviceGetPciInfoExt, (nvmlDevice device, nvmlPciInfoExt *info)) {
+  nvmlPciInfo plain;
+  if (!info) return NVML_ERROR_INVALID_ARGUMENT;
+  if (info->version != NVML_STRUCT_VERSION(nvmlPciInfoExt, 1)) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  nvmlReturn error = pci_info(device, &plain);
+  if (error) return error;
+  *info =
+      (nvmlPciInfoExt){.version = info->version, .bus = plain.bus, .baseClass = CLASS_DISPLAY, .subClass = CLASS_3D};
+  snprintf(info->busId, sizeof info->busId, "%s", plain.busId);
+  return NVML_SUCCESS;
+}
+
 EXPORT(nvmlDeviceGetCudaComputeCapability, (nvmlDevice device, int *major, int *minor)) {
   int number;
   nvmlReturn error = major && minor ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
