@@ -6,6 +6,14 @@
 
 enum { GREEN_DEFAULT_STREAM = 1 };
 
+/* NVIDIA's runtime hands these calls the context that cuCtxFromGreenCtx gave it: that is taken for the green one. NULL:
+ * neither is live. */
+static CUgreenCtx meant(CUgreenCtx green) {
+  if (!green || engine_green_valid(green)) return green;
+  CUcontext context = (CUcontext)(void *)green;
+  return libcuda_is_live(context) ? libcuda_green_of(context) : NULL;
+}
+
 /* ---- resources ---- */
 
 LIBCUDA_CALL(cuDeviceGetDevResource, (CUdevice device, engine_resource *resource, int type)) {
@@ -14,7 +22,8 @@ LIBCUDA_CALL(cuDeviceGetDevResource, (CUdevice device, engine_resource *resource
 }
 
 static CUresult green_resource(CUgreenCtx green, engine_resource *resource, int type) {
-  if (!green || !engine_green_valid(green)) return CUDA_ERROR_INVALID_CONTEXT;
+  green = meant(green);
+  if (!green) return CUDA_ERROR_INVALID_CONTEXT;
   return libcuda_result(engine_resource_of_green(green, resource, type));
 }
 LIBCUDA_CALL(cuGreenCtxGetDevResource, (CUgreenCtx green, engine_resource *resource, int type)) {
@@ -67,6 +76,8 @@ LIBCUDA_CALL(cuGreenCtxCreate, (CUgreenCtx * green, engine_descriptor *descripto
 LIBCUDA_CALL(cuGreenCtxDestroy, (CUgreenCtx green)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!green) return CUDA_ERROR_INVALID_CONTEXT;
+  CUgreenCtx found = meant(green);
+  if (found) green = found; /* else it was destroyed */
   int device = engine_green_device(green);
   LIBCUDA_TRY(libcuda_result(engine_green_destroy(green)));
   libcuda_green_gone(green);
@@ -76,7 +87,8 @@ LIBCUDA_CALL(cuGreenCtxDestroy, (CUgreenCtx green)) {
 LIBCUDA_CALL(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!context) return CUDA_ERROR_INVALID_VALUE;
-  if (!green || !engine_green_valid(green)) return CUDA_ERROR_INVALID_CONTEXT;
+  green = meant(green);
+  if (!green) return CUDA_ERROR_INVALID_CONTEXT;
   *context = libcuda_green_context(green);
   return CUDA_SUCCESS;
 }
@@ -89,7 +101,8 @@ LIBCUDA_CALL(cuGreenCtxGetId, (CUgreenCtx green, unsigned long long *id)) {
   CUcontext current = libcuda_current();
   if (!green && current && libcuda_is_live(current)) green = libcuda_green_of(current);
   if (!green) return CUDA_ERROR_INVALID_CONTEXT;
-  LIBCUDA_TRY(libcuda_result(engine_green_describe(green, &sms, &number)));
+  CUgreenCtx found = meant(green);
+  LIBCUDA_TRY(libcuda_result(engine_green_describe(found ? found : green, &sms, &number)));
   *id = number;
   return CUDA_SUCCESS;
 }
@@ -99,18 +112,21 @@ LIBCUDA_CALL(cuGreenCtxGetId, (CUgreenCtx green, unsigned long long *id)) {
 LIBCUDA_CALL(cuGreenCtxStreamCreate, (CUstream * stream, CUgreenCtx green, unsigned flags, int priority)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!stream || flags != cudaStreamNonBlocking) return CUDA_ERROR_INVALID_VALUE;
-  if (!green || !engine_green_valid(green)) return CUDA_ERROR_INVALID_CONTEXT;
+  green = meant(green);
+  if (!green) return CUDA_ERROR_INVALID_CONTEXT;
   return libcuda_result(engine_green_stream(green, flags, priority, stream));
 }
 
 LIBCUDA_CALL(cuGreenCtxRecordEvent, (CUgreenCtx green, CUevent event)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!green || !engine_green_valid(green)) return CUDA_ERROR_INVALID_CONTEXT;
+  green = meant(green);
+  if (!green) return CUDA_ERROR_INVALID_CONTEXT;
   return libcuda_result(engine_green_record(green, event));
 }
 
 LIBCUDA_CALL(cuGreenCtxWaitEvent, (CUgreenCtx green, CUevent event)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!green || !engine_green_valid(green)) return CUDA_ERROR_INVALID_CONTEXT;
+  green = meant(green);
+  if (!green) return CUDA_ERROR_INVALID_CONTEXT;
   return libcuda_result(engine_green_wait(green, event));
 }

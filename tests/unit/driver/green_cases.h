@@ -450,6 +450,40 @@ static void the_current_one_has_the_null_stream(void **state) {
   succeed(cuCtxSynchronize());
 }
 
+/* NVIDIA's runtime names a green context by the context that stands for it. */
+static void its_context_names_it(void **state) {
+  (void)state;
+  resource groups[1], found;
+  CUcontext context, same;
+  CUstream stream;
+  CUevent event;
+  CUgreenCtx of;
+  unsigned long long id, other;
+  split(groups, 1, GREEN_SMS / 2, NULL);
+  CUgreenCtx green = green_of(groups, 1), alias;
+  succeed(cuCtxFromGreenCtx(&context, green));
+  alias = (CUgreenCtx)(void *)context;
+  succeed(cuGreenCtxGetDevResource(alias, &found, SM));
+  assert_int_equal(found.sm.count, groups[0].sm.count);
+  succeed(cuGreenCtxGetId(green, &id));
+  succeed(cuGreenCtxGetId(alias, &other));
+  assert_int_equal(id, other);
+  succeed(cuCtxFromGreenCtx(&same, alias));
+  assert_ptr_equal(same, context);
+  succeed(cuGreenCtxStreamCreate(&stream, alias, NON_BLOCKING, 0));
+  succeed(cuStreamGetGreenCtx(stream, &of));
+  assert_ptr_equal(of, green);
+  succeed(cuEventCreate(&event, 0));
+  succeed(cuGreenCtxRecordEvent(alias, event));
+  succeed(cuGreenCtxWaitEvent(alias, event));
+  check(cuGreenCtxGetDevResource((CUgreenCtx)(void *)primary, &found, SM), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuGreenCtxDestroy(alias));
+  check(cuGreenCtxDestroy(alias), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  check(cuGreenCtxGetDevResource(green, &found, SM), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuStreamDestroy_v2(stream));
+  succeed(cuEventDestroy_v2(event));
+}
+
 /* A cooperative grid must fit its SMs. */
 static void cooperative_grids_are_bounded(void **state) {
   (void)state;
@@ -599,6 +633,7 @@ static int run_green_cases(void) {
       cmocka_unit_test(work_queues),
       cmocka_unit_test(blocks_are_on_its_sms),
       cmocka_unit_test(the_current_one_has_the_null_stream),
+      cmocka_unit_test(its_context_names_it),
       cmocka_unit_test(cooperative_grids_are_bounded),
       cmocka_unit_test(half_the_sms_take_twice_as_long),
       cmocka_unit_test(events_are_of_all_its_streams),
