@@ -116,6 +116,7 @@ struct engine_green {
   engine_stream *main;  /* what NULL means where it is current */
   engine_stream *join;  /* engine_green_record: waits for the others; NULL: not needed yet */
   engine_stream *fence; /* engine_green_wait: what later streams wait for first; NULL likewise */
+  engine_green_queues queues;
   struct engine_green *next;
 };
 
@@ -322,8 +323,8 @@ uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
 engine_event *engine_event_find(cudaEvent_t event);
 engine_event *engine_event_make(unsigned flags); /* of the thread's device */
 void engine_event_record_locked(engine_event *event, engine_stream *stream);
-/* a new stream of it: waits for what engine_green_wait said */
-void engine_green_admit(engine_green *green, engine_stream *stream);
+/* a new stream: waits for what engine_green_wait and engine_device_wait said */
+void engine_green_admit(engine_stream *stream);
 engine_green *engine_green_current(void); /* of this thread; NULL: none */
 void engine_greens_reset(int device);
 uint32_t engine_stream_sms(const engine_stream *stream); /* how many SMs its kernels have */

@@ -368,6 +368,21 @@ static void test_small_functions(void **state) {
   succeed(SLOT(CHECKS, 2, CUresult(*)(CUcontext, uint32_t *, const void **))(context, &flags, &other));
   assert_int_equal(flags, 0);
   assert_ptr_equal(other, &context);
+  {
+    resource sms;
+    void *descriptor;
+    CUgreenCtx green;
+    CUcontext of;
+    succeed(cuDeviceGetDevResource(0, &sms, 1));
+    succeed(cuDevResourceGenerateDesc(&descriptor, &sms, 1));
+    succeed(cuGreenCtxCreate(&green, descriptor, 0, 0));
+    succeed(cuCtxFromGreenCtx(&of, green));
+    succeed(SLOT(CHECKS, 2, CUresult(*)(CUcontext, uint32_t *, const void **))(of, &flags, &other));
+    assert_int_equal(flags, 1);
+    succeed(cuGreenCtxDestroy(green));
+    succeed(SLOT(CHECKS, 2, CUresult(*)(CUcontext, uint32_t *, const void **))(of, &flags, &other));
+    assert_int_equal(flags, 0);
+  }
   assert_int_equal(SLOT(CHECKS, 3, uint32_t(*)(void))(), 0);
   succeed(SLOT(INTEGRITY, 2, CUresult(*)(int))(1));
 }
