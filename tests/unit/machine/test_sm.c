@@ -457,8 +457,8 @@ static void read_rows_twice(trace_writer *w, uint64_t b, uint32_t i, const void 
     trace_put_wait(w, 0);
   }
 }
-/* Rows 16392 bytes apart stay in an H200's L1 (RRZE-HPC/gpu-benches, gpu-strides); by line number modulo sets they would
- * share five of these sets. */
+/* Rows 16392 bytes apart stay in an H200's L1 (RRZE-HPC/gpu-benches, gpu-strides); by line number modulo sets they
+ * would share five of these sets. */
 static void test_lines_at_a_stride_stay(void **state) {
   sim_counters c = rig_run(whole_l1, (rig_kernel){.blocks = 1, .warps = 1, .warp = read_rows_twice});
   assert_int_equal(c.l1_misses, WARP_LANES);
