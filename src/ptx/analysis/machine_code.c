@@ -415,11 +415,67 @@ static void add_slot(ptx_cost *cost) {
   if (cost->count[PTX_PIPE_SLOTS] < PTX_COST_MAX) cost->count[PTX_PIPE_SLOTS]++;
 }
 
-/* Short conditions become predicates of what they guard. */
-static bool is_predicated(const ptx_cfg *cfg, const ptx_block *block) {
+/* Exact quotients and roots branch to a slow path, as what they are given may need it: nothing behind goes out before
+ * they are through. Eight such divisions that have nothing to do with each other take an RTX 2080 SUPER's warp eight
+ * times 40 cycles, where a chain of them takes 34 each (arabel1a/gpu-micro-bench). */
+static bool has_slow_path(const ptx_instr *instr) {
+  switch (instr->opcode) {
+  case PTX_OP_DIV:
+  case PTX_OP_REM:
+  case PTX_OP_SQRT:
+  case PTX_OP_RSQRT:
+  case PTX_OP_RCP: {
+    ptx_cost cost = single(instr);
+    const uint8_t *count = cost.count;
+    return count[PTX_PIPE_SLOTS] >
+           count[PTX_PIPE_FMA] + count[PTX_PIPE_ALU] + count[PTX_PIPE_XU] + count[PTX_PIPE_FP64]; /* a branch, too */
+  }
+  default: return false;
+  }
+}
+
+static bool may_be_predicated(const ptx_instr *instr) {
+  switch (instr->opcode) {
+  case PTX_OP_BAR:
+  case PTX_OP_BARRIER:
+  case PTX_OP_CALL: return false;
+  default: return !has_slow_path(instr);
+  }
+}
+
+/* Short conditions become predicates of what they guard: whether the block ends in a branch over so little. */
+static bool is_predicated(const folding *f, const ptx_cfg *cfg, const ptx_block *block) {
+  if (block->end == block->first || block->successor_count != 2) return false;
+  const ptx_instr *branch = &f->func->instrs[block->end - 1];
   const ptx_block *guarded = &cfg->blocks[block->successors[0]];
-  return guarded->successor_count == 1 && guarded->successors[0] == block->successors[1] &&
-         guarded->end - guarded->first <= SHORT;
+  if (branch->opcode != PTX_OP_BRA || branch->guard == PTX_NO_REG || guarded->successor_count != 1 ||
+      guarded->successors[0] != block->successors[1] || guarded->end - guarded->first > SHORT)
+    return false;
+  for (uint32_t n = guarded->first; n < guarded->end; n++)
+    if (!may_be_predicated(&f->func->instrs[n])) return false;
+  return guarded->predecessor_count == 1;
+}
+
+static bool is_access(const ptx_instr *instr) {
+  return instr->opcode == PTX_OP_LD || instr->opcode == PTX_OP_LDU || instr->opcode == PTX_OP_ST ||
+         instr->opcode == PTX_OP_ATOM || instr->opcode == PTX_OP_RED;
+}
+
+/* What a predicate guards takes its slots and pipes whether a lane needs it or not, and there is no branch. Where all
+ * lanes go past it, it is not executed here: so that what it takes is counted with the branch. Accesses take no more
+ * than a slot then. */
+static void count_predicated(folding *f, const ptx_cfg *cfg, const ptx_block *block) {
+  if (!is_predicated(f, cfg, block)) return;
+  const ptx_block *guarded = &cfg->blocks[block->successors[0]];
+  uint8_t *branch = f->costs[block->end - 1].count;
+  f->costs[block->end - 1] = cost_of(NOTHING);
+  for (uint32_t n = guarded->first; n < guarded->end; n++)
+    for (uint32_t u = PTX_PIPE_SLOTS; u <= PTX_PIPE_FP64; u++) {
+      if (u != PTX_PIPE_SLOTS && is_access(&f->func->instrs[n])) break;
+      uint32_t sum = branch[u] + f->costs[n].count[u];
+      branch[u] = (uint8_t)(sum < PTX_COST_MAX ? sum : PTX_COST_MAX);
+      f->costs[n].count[u] = 0;
+    }
 }
 
 /* Where lanes may part, the hardware is told where they meet: an instruction before the branch (BSSY), and one at the
@@ -429,7 +485,7 @@ static void count_meeting_point(folding *f, const ptx_cfg *cfg, const ptx_lane_f
   const ptx_instr *branch = &f->func->instrs[block->end - 1];
   const ptx_block *meeting = &cfg->blocks[block->postdominator];
   if (branch->opcode != PTX_OP_BRA || branch->guard == PTX_NO_REG || facts[branch->guard].same) return;
-  if (cfg->blocks[block->successors[1]].first < block->end || is_predicated(cfg, block)) return; /* a loop's end */
+  if (cfg->blocks[block->successors[1]].first < block->end || is_predicated(f, cfg, block)) return; /* a loop's end */
   add_slot(&f->costs[block->end - 1]);
   add_slot(&f->costs[meeting->first]);
 }
@@ -496,25 +552,6 @@ static void chain_stretch(folding *f, chain *ready, uint32_t first, uint32_t end
   }
 }
 
-/* Exact quotients and roots branch to a slow path, as what they are given may need it: nothing behind goes out before
- * they are through. Eight such divisions that have nothing to do with each other take an RTX 2080 SUPER's warp eight
- * times 40 cycles, where a chain of them takes 34 each (arabel1a/gpu-micro-bench). */
-static bool has_slow_path(const ptx_instr *instr) {
-  switch (instr->opcode) {
-  case PTX_OP_DIV:
-  case PTX_OP_REM:
-  case PTX_OP_SQRT:
-  case PTX_OP_RSQRT:
-  case PTX_OP_RCP: {
-    ptx_cost cost = single(instr);
-    const uint8_t *count = cost.count;
-    return count[PTX_PIPE_SLOTS] >
-           count[PTX_PIPE_FMA] + count[PTX_PIPE_ALU] + count[PTX_PIPE_XU] + count[PTX_PIPE_FP64]; /* a branch, too */
-  }
-  default: return false;
-  }
-}
-
 static void chain_block(folding *f, chain *ready, const ptx_block *block) {
   uint32_t first = block->first;
   for (uint32_t n = block->first; n < block->end; n++)
@@ -544,6 +581,7 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
     for (uint32_t b = 0; b < cfg->block_count; b++) count_meeting_point(&f, cfg, facts, &cfg->blocks[b]);
   }
   free(facts);
+  for (uint32_t b = 0; b < cfg->block_count; b++) count_predicated(&f, cfg, &cfg->blocks[b]);
   for (uint32_t b = 0; b < cfg->block_count; b++) chain_block(&f, ready, &cfg->blocks[b]);
   free(f.uses);
   free(f.defined);
