@@ -212,8 +212,9 @@ bool decode_barrier(decoder *d) {
   if (!decode_source(d, &instr->operands[0], PTX_U32, &src[0])) return false;
   if (instr->operand_count > 1 && !decode_source(d, &instr->operands[1], PTX_U32, &src[1])) return false;
   if (arrive && src[1] == EXEC_NO_OFFSET) return decode_fail(d, "bar.arrive without a thread count");
-  return emit_sync(d, new_sync(d, EXEC_SYNC_BARRIER, arrive ? EXEC_BARRIER_ARRIVE : EXEC_BARRIER_SYNC), src, 0, 0) !=
-         NULL;
+  exec_sync *sync = new_sync(d, EXEC_SYNC_BARRIER, arrive ? EXEC_BARRIER_ARRIVE : EXEC_BARRIER_SYNC);
+  sync->plain = !arrive && src[1] == EXEC_NO_OFFSET && (src[0] & 1);
+  return emit_sync(d, sync, src, 0, 0) != NULL;
 }
 
 /* ---- shfl, vote, match, redux, elect ---- */

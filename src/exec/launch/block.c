@@ -127,7 +127,10 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   if (block->shape != launch->shape) set_shape(block, launch);
   core_cluster_place(launch, index, block->ctaid);
   block->cluster = &block->own_cluster;
-  block->own_cluster = (core_cluster){.blocks = {block}, .count = 1, .live = launch->thread_count};
+  block->own_cluster.blocks[0] = block; /* those behind `count` do not matter */
+  block->own_cluster.count = 1;
+  block->own_cluster.live = launch->thread_count;
+  block->own_cluster.arrived = 0;
   block->rank = 0;
   block->done = false;
   core_phases_start(block);
@@ -136,12 +139,13 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->live_threads = block->thread_count;
   block->ready = block->warp_count == 64 ? UINT64_MAX : (UINT64_C(1) << block->warp_count) - 1;
   block->at = block->idle_turns = block->busy_turns = block->stuck_turns = 0;
+  for (uint32_t m = block->barriers_waiting; m; m &= m - 1) /* the others are 0: core_block_check */
+    block->barriers[__builtin_ctz(m)] = (core_barrier){0};
   block->barriers_waiting = 0;
   block->pulled = false;
   if (block->tensor) block->tensor->used = false;
   block->barrier_count = block->counted = 0;
   block->print.length = 0;
-  memset(block->barriers, 0, sizeof block->barriers);
   memset(block->shared, 0, block->shared_bytes);
   block->chunk = launch->trace ? trace_chunk_begin(launch->trace, index) : NULL;
   for (uint32_t n = 0; n < block->warp_count; n++) start_warp(block, &block->warps[n]);

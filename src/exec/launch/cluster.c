@@ -19,6 +19,11 @@
 /* ---- places ---- */
 
 void core_cluster_place(const core_launch *launch, uint64_t index, uint32_t ctaid[3]) {
+  if (launch->cluster_blocks == 1 && index < launch->grid[0]) { /* often; divisions take long */
+    ctaid[0] = (uint32_t)index;
+    ctaid[1] = ctaid[2] = 0;
+    return;
+  }
   uint32_t rank = (uint32_t)(index % launch->cluster_blocks);
   uint64_t cluster = index / launch->cluster_blocks;
   for (uint32_t axis = 0; axis < 3; axis++) {
