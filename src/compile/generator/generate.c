@@ -306,6 +306,7 @@ void gen_compute(generator *g, const native_instr *n) {
   switch (n->op) {
   case NATIVE_NOTHING: return;
   case NATIVE_HANDLER: gen_handler(g, n); return;
+  case NATIVE_WARP_SYNC: LLVMBuildFence(g->b, LLVMAtomicOrderingSequentiallyConsistent, true, ""); return;
   case NATIVE_ACCESS:
     if (!gen_access(g, n)) gen_handler(g, n);
     return;
