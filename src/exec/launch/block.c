@@ -168,12 +168,20 @@ static _Noreturn void stop_at(core_warp *w, uint64_t executed) {
              (unsigned long long)w->launch->config->max_instructions);
 }
 
+/* Adds to a counter of the launch that its workers share, and that others may read; returns the sum. */
+static uint64_t add_shared(const core_launch *launch, uint64_t *counter, uint64_t n) {
+  if (launch->threads > 1) return __atomic_add_fetch(counter, n, __ATOMIC_RELAXED);
+  uint64_t sum = __atomic_load_n(counter, __ATOMIC_RELAXED) + n; /* by one worker, which need not lock the bus */
+  __atomic_store_n(counter, sum, __ATOMIC_RELAXED);
+  return sum;
+}
+
 /* Adds to the launch's total of warp instructions, and stops for the reasons that are looked at now and then. */
 static void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_t least) {
   core_launch *launch = block->launch;
   block->counted += w->executed - before;
   if (block->counted < least) return;
-  uint64_t total = __atomic_add_fetch(&launch->executed, block->counted, __ATOMIC_RELAXED);
+  uint64_t total = add_shared(launch, &launch->executed, block->counted);
   block->counted = 0;
   if (block->index > __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED)) longjmp(block->worker->escape, 1);
   bool cancelled = launch->config->cancel && *launch->config->cancel;
@@ -353,8 +361,8 @@ void core_block_end(core_block *block) {
   core_output_flush(launch->output, block, true);
   if (ff_check_level >= 2) core_block_check_end(block);
   if (block->chunk) trace_chunk_publish(block->chunk);
-  __atomic_add_fetch(&launch->executed, block->counted, __ATOMIC_RELAXED);
-  __atomic_add_fetch(&launch->progress, 1, __ATOMIC_RELAXED);
+  add_shared(launch, &launch->executed, block->counted);
+  add_shared(launch, &launch->progress, 1);
   if (launch->config->progress_blocks) __atomic_add_fetch(launch->config->progress_blocks, 1, __ATOMIC_RELAXED);
   back_to_pool(block);
 }
