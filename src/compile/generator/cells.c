@@ -511,7 +511,13 @@ bool access_has_cells(const access *a, bool global) {
   return global || (n->immediate >= 0 && n->immediate <= INT32_MAX && (!a->g->traced || a->total == 4));
 }
 
-void access_call_cells(const access *a, bool global) {
+value access_addresses(const access *a) {
+  value places[2];
+  operand_places(a->g, a->n->operands, true, places);
+  return places[0];
+}
+
+void access_call_cells(const access *a, bool global, value addresses) {
   generator *g = a->g;
   const native_instr *n = a->n;
   char name[80];
@@ -519,7 +525,8 @@ void access_call_cells(const access *a, bool global) {
            n->bytes, n->elements, n->slot_bytes, n->sign, n->to16, n->wide, n->flow, n->observes);
   value more[5 + 2 * 4] = {gen_instr_address(g), a->bits ? a->bits : gen_i32(g, UINT32_MAX),
                            gen_i64(g, (uint64_t)n->immediate)};
-  operand_places(g, n->operands, true, more + 3);
+  operand_places(g, n->operands, false, more + 3);
+  more[3] = addresses;
   if (a->guard) gen_write_back(g, n->operands + n->read_count - 1); /* the handler looks at it */
   for (uint32_t e = 0; e < n->elements; e++) {
     uint32_t k = n->store ? n->operands + 1 + e : access_written(a, e);
@@ -531,7 +538,7 @@ void access_call_cells(const access *a, bool global) {
 
 bool access_cells(const access *a, bool global) {
   if (!access_has_cells(a, global)) return false;
-  access_call_cells(a, global);
+  access_call_cells(a, global, access_addresses(a));
   gen_written(a->g, a->n);
   return true;
 }

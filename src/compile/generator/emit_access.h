@@ -56,6 +56,8 @@ bool access_cells(const access *a, bool global);
  * the handler is for a full warp. */
 bool access_cells_are_faster(const access *a, bool global);
 bool access_has_cells(const access *a, bool global);
-void access_call_cells(const access *a, bool global);
+void access_call_cells(const access *a, bool global, value addresses);
+/* Where all lanes' addresses are in memory: in the frame, or put on the stack. */
+value access_addresses(const access *a);
 
 #endif

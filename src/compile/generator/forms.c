@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "exec/core.h"
 #include "exec/instructions/ops_table.h"
+#include "exec/instructions/shuffle_lanes.h"
 
 typedef struct lanes { /* one form under construction */
   generator *g;
@@ -483,6 +484,23 @@ static bool special_form(generator *g, const native_instr *n) {
   return true;
 }
 
+/* The second and third source are constants (emit_check.c). */
+static bool shuffle_form(generator *g, const native_instr *n) {
+  const native_operand *sources = &g->plan->operands[n->operands];
+  uint32_t lane[EXEC_LANES],
+      valid = shuffle_lanes((exec_sync_mode)n->aux, (uint32_t)sources[1].value, (uint32_t)sources[2].value, lane);
+  value one = gen_scalar(g, n->operands), pick[EXEC_LANES];
+  for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, lane[l]);
+  if (one) {
+    put(g, n, 0, one, false);
+  } else {
+    value from = gen_vector(g, n->operands);
+    put(g, n, 0, LLVMBuildShuffleVector(g->b, from, from, LLVMConstVector(pick, EXEC_LANES), ""), true);
+  }
+  if (n->write_count > 1) put(g, n, 1, gen_i32(g, valid), true);
+  return true;
+}
+
 static bool move_form(generator *g, const native_instr *n, const lanes *l, const value *a) {
   LLVMBuilderRef b = g->b;
   switch (n->op) {
@@ -541,6 +559,7 @@ static bool any_nan_will_do(const native_instr *n) {
 
 bool gen_form(generator *g, const native_instr *n) {
   if (n->op == NATIVE_SREG) return special_form(g, n);
+  if (n->op == NATIVE_SHUFFLE) return shuffle_form(g, n);
   uint32_t count = sources_of(n);
   bool vector = !all_scalar(g, n, count);
   if (n->op >= NATIVE_PRED_MOVE && n->op <= NATIVE_PRED_XOR) {
