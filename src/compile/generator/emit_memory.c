@@ -11,8 +11,8 @@
  *   cells                global and shared, of some lanes, or of full warps that are none of these: eight lanes at once
  *                        where they are a row or two, else each lane's by itself; with AVX-512, loads of words under a
  *                        mask are gathers
- *   local memory         one offset for all lanes (full warps): rows of words; with AVX-512 any offsets: gathers and
- *                        scatters of words
+ *   local memory         one offset for all lanes of full warps: rows of words; any offsets: gathers and scatters of
+ *                        words, without AVX-512 of full warps only
  *
  * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
  * handler does the whole access, and counts it. */
@@ -353,7 +353,8 @@ bool gen_access(generator *g, const native_instr *n) {
   if (local ? !access_has_local(&a) : !global && n->space != NATIVE_SHARED) return false;
   value one = guarded || (n->store && !g->full) ? NULL : gen_scalar(g, n->operands);
   if (local && one && g->full) return access_local_rows(&a, one);
-  if (local && !g->wide_vectors) return false; /* no gathers */
+  /* without gathers under a mask */
+  if (local && !g->wide_vectors && (!g->full || guarded)) return false;
   if (one && !local) return global ? one_global(&a, one) : access_one_shared(&a, one);
   if (local || !g->full || guarded) {
     a.guard = guard_of(&a);

@@ -3,7 +3,8 @@
  * of 32 words, and arrays that lanes index by themselves are gathers and scatters of words, one in each lane's column.
  * No two lanes share a word: a cell of one or two bytes is written by way of its word, and the order of lanes is free.
  *
- * Only where no access stream is wanted: its records are the handler's. */
+ * Only where no access stream is wanted: its records are the handler's. Of some lanes only with AVX-512, as LLVM makes
+ * a branch for each lane of a gather under a mask for AVX2. */
 #include "compile/generator/emit_access.h"
 
 /* Stacks up to this size have 32-bit indices into a warp's local memory. */
