@@ -11,6 +11,8 @@
  *   cells                global and shared, of some lanes, or of full warps that are none of these: eight lanes at once
  *                        where they are a row or two, else each lane's by itself; with AVX-512, loads of words under a
  *                        mask are gathers
+ *   local memory         one offset for all lanes of full warps: rows of words; any offsets: gathers and scatters of
+ *                        words, without AVX-512 of full warps only
  *
  * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
  * handler does the whole access, and counts it. */
@@ -76,7 +78,8 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.slow);
   bool global = n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC;
-  if (!scalar && g->full && !a->guard && n->space != NATIVE_PARAM && access_cells_are_faster(a, global))
+  bool others = n->space == NATIVE_PARAM || n->space == NATIVE_LOCAL; /* where the slow way is for faults alone */
+  if (!scalar && g->full && !a->guard && !others && access_cells_are_faster(a, global))
     access_call_cells(a, global, access_addresses(a));
   else gen_call_handler(g, n);
   value slow[4];
@@ -346,15 +349,19 @@ bool gen_access(generator *g, const native_instr *n) {
     parameter(&a);
     return true;
   }
-  if (!global && n->space != NATIVE_SHARED) return false;
+  bool local = n->space == NATIVE_LOCAL;
+  if (local ? !access_has_local(&a) : !global && n->space != NATIVE_SHARED) return false;
   value one = guarded || (n->store && !g->full) ? NULL : gen_scalar(g, n->operands);
-  if (one) return global ? one_global(&a, one) : access_one_shared(&a, one);
-  if (!g->full || guarded) {
+  if (local && one && g->full) return access_local_rows(&a, one);
+  /* without gathers under a mask */
+  if (local && !g->wide_vectors && (!g->full || guarded)) return false;
+  if (one && !local) return global ? one_global(&a, one) : access_one_shared(&a, one);
+  if (local || !g->full || guarded) {
     a.guard = guard_of(&a);
-    if (!a.guard) a.bits = g->active;
-    else if (g->full) a.bits = a.guard;
-    else a.bits = LLVMBuildAnd(a.b, g->active, a.guard, "");
-    if (may_be_masked_row(&a, global)) return masked_row_of(&a, global);
+    value running = g->full ? NULL : g->active;
+    if (a.guard) a.bits = running ? LLVMBuildAnd(a.b, running, a.guard, "") : a.guard;
+    else a.bits = running;
+    if (!local && may_be_masked_row(&a, global)) return masked_row_of(&a, global);
     return access_cells(&a, global);
   }
   if (global) return row_of_global(&a, gen_vector(g, n->operands));
