@@ -46,6 +46,7 @@ struct sm_rounds {
   uint32_t *owners; /* and which thread rather runs each */
   uint32_t thread_count;
   round_threads *threads;
+  round_parts *parts; /* NULL: nothing is measured */
   /* the calendar */
   ps width, at; /* of a bucket; where the first one that may have entries begins */
   size_t waiting;
@@ -129,7 +130,7 @@ static ps first_ask(const sm_rounds *r) {
 }
 
 /* All that was asked before `end`, and has been collected. */
-static void serve(sm_rounds *r, ps end) {
+static void serve_before(sm_rounds *r, ps end) {
   for (uint32_t empty = 0; r->waiting;) {
     bucket *b = bucket_at(r, r->at);
     size_t waiting = r->waiting;
@@ -143,6 +144,18 @@ static void serve(sm_rounds *r, ps end) {
     empty = 0;
   }
   if (!r->waiting && end != UINT64_MAX && r->at < end / r->width * r->width) r->at = end / r->width * r->width;
+}
+
+static void serve(sm_rounds *r, ps end) {
+  if (__builtin_expect(!r->parts, 1)) {
+    serve_before(r, end);
+    return;
+  }
+  uint64_t begun = round_clock();
+  size_t waiting = r->waiting;
+  serve_before(r, end);
+  r->parts->serving += round_clock() - begun;
+  r->parts->served += waiting - r->waiting;
 }
 
 /* ---- SMs ---- */
@@ -207,6 +220,7 @@ static void run_sms(sm_rounds *r) {
       r->list[listed++] = i;
     }
   round_threads_run(r->threads, r->owners, listed);
+  if (r->parts) r->parts->turns++, r->parts->listed += listed;
   for (uint32_t i = 0; i < listed; i++) collect(r, &r->sms[r->list[i]]);
 }
 
@@ -222,16 +236,28 @@ static void make_steps(sm_rounds *r, ps end) {
   for (uint32_t i = 0; i < listed && r->clocks[r->list[i]] < r->horizon; i++) {
     serve(r, r->clocks[r->list[i]]);
     single_step(r, &r->sms[r->list[i]]);
+    if (r->parts) r->parts->stepped++;
     ps next = event_next(&r->d->heap); /* the step may have made it: other SMs' steps wait for it */
     if (next < r->horizon) r->horizon = next;
   }
+}
+
+/* What is served between them is no part of them. */
+static void measured_steps(sm_rounds *r, ps end) {
+  if (__builtin_expect(!r->parts, 1)) {
+    make_steps(r, end);
+    return;
+  }
+  uint64_t begun = round_clock(), serving = r->parts->serving;
+  make_steps(r, end);
+  r->parts->steps += round_clock() - begun - (r->parts->serving - serving);
 }
 
 static void run_round(sm_rounds *r) {
   for (ps least; (least = least_clock(r)) < r->horizon;) {
     serve(r, least);
     run_sms(r);
-    make_steps(r, least_clock(r) + r->s->t.ahead);
+    measured_steps(r, least_clock(r) + r->s->t.ahead);
   }
   serve(r, r->horizon);
 }
@@ -263,6 +289,7 @@ void rounds_run(sm_rounds *r, ps limit, const node *n) {
     if (limit != UINT64_MAX && r->horizon > limit + 1) r->horizon = limit + 1;
     if (least >= r->s->observer.next_sample) record_sample(&r->s->observer, least);
     run_round(r);
+    if (r->parts) r->parts->rounds++;
     if (r->s->agenda.now < least) r->s->agenda.now = least;
     yield(r);
   }
@@ -327,7 +354,8 @@ void rounds_begin(sim *s, uint32_t threads) {
   for (uint32_t i = 0; i < r->count; i++) sm_begin(r, i);
   if (threads > r->count) threads = r->count;
   r->thread_count = s->observer.watched ? 1 : threads; /* what is watched is common */
-  r->threads = round_threads_create(r->thread_count, run_listed, r);
+  r->threads = round_threads_create(r->thread_count, run_listed, r, s->measures);
+  r->parts = s->measures ? &s->parts : NULL;
   s->loop.rounds = r;
 }
 
@@ -335,6 +363,7 @@ void rounds_end(sim *s) {
   sm_rounds *r = s->loop.rounds;
   if (!r) return;
   rounds_counts_add(r);
+  s->parts.sms = round_threads_spent(r->threads);
   round_threads_free(r->threads);
   for (uint32_t i = 0; i < r->count; i++) {
     round_sm *q = &r->sms[i];

@@ -112,10 +112,14 @@ void rounds_counts_add(sm_rounds *r);
 
 typedef struct round_threads round_threads;
 typedef void round_task(void *context, uint32_t number);
-round_threads *round_threads_create(uint32_t threads, round_task *task, void *context);
+/* measures: round_threads_spent is wanted */
+round_threads *round_threads_create(uint32_t threads, round_task *task, void *context, bool measures);
 /* task(context, i) for all i < count, each on any thread; rather on number owners[i], below `threads`, which does not
  * get smaller with i. */
 void round_threads_run(round_threads *t, const uint32_t *owners, uint32_t count);
+/* Processor time of all tasks so far, in nanoseconds. */
+uint64_t round_threads_spent(const round_threads *t);
+uint64_t round_clock(void); /* of this thread: processor time, in nanoseconds */
 void round_threads_free(round_threads *t);
 
 #endif
