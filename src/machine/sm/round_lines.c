@@ -38,7 +38,7 @@ void round_stop(round_sm *q, warp *w, ps time) {
 }
 
 void round_pause(round_sm *q, const warp *w, ps time) {
-  FF_ASSERT(q->first != q->end); /* else nothing would ever be known that is not */
+  FF_ASSERT(q->first != q->end);              /* else nothing would ever be known that is not */
   q->paused = event_next(&q->events) >= time; /* else the other warps go on until then */
   event_push_first(&q->events, time, EVENT_WARP, w->index);
 }
