@@ -347,6 +347,14 @@ void l2_prefetch_near(const memory *y, uint64_t physical) {
   cache_prefetch_near(&p.slice->cache, p.set, p.tag);
 }
 
+void l1_prefetch_far(const memory *y, const sm *m, uint64_t address) {
+  if (peek(y, &address)) cache_prefetch_far(&m->l1, l1_set(m, address), l1_tag(m, address));
+}
+
+void l1_prefetch_near(const memory *y, const sm *m, uint64_t address) {
+  if (peek(y, &address)) cache_prefetch_near(&m->l1, l1_set(m, address), l1_tag(m, address));
+}
+
 bool l1_drop(sm *m, uint64_t address) {
   uint32_t set = l1_set(m, address);
   cache_line *line = cache_find(&m->l1, set, l1_tag(m, address));

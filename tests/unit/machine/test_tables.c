@@ -176,7 +176,14 @@ static void test_lru_census(void **state) {
     case 0: lru_remove(t, key); break;
     case 1: lru_remove_range(t, key, key + (UINT64_C(2) << 40)); break;
     default:
-      if (!lru_find(t, key)) lru_insert(t, key, 0);
+      if (lru_find(t, key)) break;
+      if (random_below(2)) {
+        lru_insert(t, key, 0);
+        break;
+      }
+      uint64_t gone;
+      if (lru_insert_uncounted(t, key, 0, &gone)) lru_count(t, gone, false);
+      lru_count(t, key, true);
     }
     for (uint64_t k = 0; k < KEYS; k++) {
       uint32_t holders = lru_census_holders(&census, k << 40);
