@@ -88,7 +88,8 @@ static uint64_t table_address(gmmu *g, const walk_level *l) {
   return g->map->hash ? address_map_find(g->map, virtual) : virtual;
 }
 
-/* SMs in a memory stack have walkers and a walk cache there; the tables may be in other stacks. */
+/* What the walk cache has needs no walker; from the first entry that has to be read on, the walk holds one. SMs in a
+ * memory stack have walkers and a walk cache there; the tables may be in other stacks. */
 ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally) {
   const timing *t = g->t;
   memory_stack *near = m && m->stack ? &g->stacks->items[m->stack - 1] : NULL;
@@ -96,7 +97,8 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
   lru *walk_cache = near ? &near->walk_cache : g->walk_cache;
   uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT,
            top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
-  ps begin = slots_wait(walkers, at), time = begin;
+  ps time = at;
+  bool has_walker = false;
   COUNT(tally, walks, 1);
   address |= g->space;
   for (uint32_t level = top > lowest ? top : lowest + 1; level-- > lowest;) {
@@ -108,6 +110,8 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
       time = (cached->ready > time ? cached->ready : time) + t->walk_cache;
       continue;
     }
+    if (!has_walker) time = slots_wait(walkers, time);
+    has_walker = true;
     request r = {.address = table_address(g, &l),
                  .sectors = 1u << (entry >> 2 & 3),
                  .lanes = 1,
@@ -118,7 +122,7 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
     time = near ? stacks_below(g->stacks, m, &r) : l2_access(g->memory, &r);
     if (g->spec->walk_cache_bytes) lru_insert(walk_cache, entry, time);
   }
-  slots_hold(walkers, time);
+  if (has_walker) slots_hold(walkers, time);
   return time;
 }
 
