@@ -21,6 +21,7 @@ from check import check
 
 torch._inductor.config.triton.autotune_pointwise = False
 torch._inductor.config.joint_graph_constant_folding = False  # it computes constants by kernels of the wheel
+torch._inductor.config.shape_padding = False  # it makes random matrices by them, to try products with
 torch.manual_seed(0)
 A, B = torch.randn(2, 64, 64)
 IMAGE, WEIGHTS = torch.randn(2, 3, 16, 16), torch.randn(8, 3, 3, 3)
@@ -180,11 +181,19 @@ def any_shape():
         return all(near(compiled(gpu(x)), LAYERS(x), 1e-4) for x in (torch.randn(rows, 16) for rows in (3, 8, 17, 64)))
 
 
-def trains(model, inputs, loss_of):
+def sgd(parameters):
+    return torch.optim.SGD(parameters, 0.05)
+
+
+def adam(parameters):
+    return torch.optim.Adam(parameters, 1e-2)
+
+
+def trains(model, inputs, loss_of, optimiser_of=sgd):
     """Three steps: forward and backward by Inductor, the first gradient from the CPU, the update compiled, too."""
     def losses(device, compiled):
         own = copy.deepcopy(model).to(device)
-        optimiser = torch.optim.SGD(own.parameters(), 0.05)
+        optimiser = optimiser_of(own.parameters())
         forward = compiled(lambda x, y: loss_of(own(x), y))
         update, found = compiled(optimiser.step), []
         for x, y in inputs:
@@ -305,7 +314,9 @@ check("triton grid barrier", triton_barrier)
 check("triton autotune", triton_autotune)
 check("torch.compile forward", compiled)
 check("torch.compile, shapes that change", any_shape)
-check("torch.compile, training, a dense network", lambda: trains(LAYERS, [(torch.randn(8, 16), torch.randn(8, 4)) for _ in range(3)], F.mse_loss))
+for optimiser in (sgd, adam):
+    check(f"torch.compile, training, a dense network, {optimiser.__name__}",
+          lambda: trains(LAYERS, [(torch.randn(8, 16), torch.randn(8, 4)) for _ in range(3)], F.mse_loss, optimiser))
 check("torch.compile, training, a convolutional network",
       lambda: trains(images(), [(torch.randn(4, 3, 16, 16), torch.randint(10, (4,))) for _ in range(3)], F.cross_entropy))
 check("FlexAttention, scores", lambda: flexible(False))
