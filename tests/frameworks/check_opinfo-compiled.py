@@ -160,7 +160,8 @@ def child(ops, options, batch, records):
 
     for op in ops:
         torch.manual_seed(1)
-        if options.gradients and not (op.supports_autograd and dtype in op.supported_backward_dtypes("cuda")):
+        supported = op.supported_backward_dtypes("cuda") if options.gradients else op.supported_dtypes("cuda")
+        if dtype not in supported or options.gradients and not op.supports_autograd:
             continue
         samples = iter(op.sample_inputs("cpu", dtype, requires_grad=options.gradients))
         for number in range(options.samples):
