@@ -531,7 +531,7 @@ engine_module *engine_module_of_text(void); /* one that has no sources yet */
 engine_module *engine_module_part(engine_module *module, engine_source source);
 /* The module's text from a folder lacks the kernel: says so once, and lists it. */
 void engine_kernels_lacks(const engine_module *module, const char *name);
-/* The kernel is asked for of a module without PTX: says its name once. */
+/* The kernel is asked for of a module without PTX: lists it, and says its name once, of the first few of a library. */
 void engine_kernels_no_text(const engine_module *module, const char *name);
 /* A registered kernel that is needed is missing, though the user has given folders. Programs ignore the error of the
  * call that needs it (PyTorch those of CUB), so it is made sticky. */
