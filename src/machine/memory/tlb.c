@@ -88,8 +88,8 @@ static uint64_t table_address(gmmu *g, const walk_level *l) {
   return g->map->hash ? address_map_find(g->map, virtual) : virtual;
 }
 
-/* What the walk cache has needs no walker; from the first entry that has to be read on, the walk holds one. SMs in a
- * memory stack have walkers and a walk cache there; the tables may be in other stacks. */
+/* A walk holds a walker from its begin on, or, with walk_cache_walker 0, from the first entry on that has to be read.
+ * SMs in a memory stack have walkers and a walk cache there; the tables may be in other stacks. */
 ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally) {
   const timing *t = g->t;
   memory_stack *near = m && m->stack ? &g->stacks->items[m->stack - 1] : NULL;
@@ -97,8 +97,8 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
   lru *walk_cache = near ? &near->walk_cache : g->walk_cache;
   uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT,
            top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
-  ps time = at;
-  bool has_walker = false;
+  bool has_walker = g->spec->walk_cache_walker;
+  ps time = has_walker ? slots_wait(walkers, at) : at;
   COUNT(tally, walks, 1);
   address |= g->space;
   for (uint32_t level = top > lowest ? top : lowest + 1; level-- > lowest;) {
@@ -218,9 +218,11 @@ tlb_look tlb_look_up(gmmu *g, sm *m, uint64_t address, const pager_unit *unit, p
 static ps walk_foresee(gmmu *g, uint64_t address, pager_leaf leaf, ps at, uint32_t others, bool *known) {
   uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT,
            top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
-  *known =
-      g->spec->walk_cache_bytes && others < g->walkers->capacity && g->walkers->until[g->walkers->first + others] <= at;
-  at = slots_wait(g->walkers, at);
+  *known = g->spec->walk_cache_bytes;
+  if (g->spec->walk_cache_walker) {
+    *known &= others < g->walkers->capacity && g->walkers->until[g->walkers->first + others] <= at;
+    at = slots_wait(g->walkers, at);
+  }
   address |= g->space;
   for (uint32_t level = top > lowest ? top : lowest + 1; *known && level-- > lowest;) {
     walk_level l = level_of(g, level, shift, address);
