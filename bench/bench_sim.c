@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How fast the timing model alone is: synthetic access streams, written before the clock starts.
  *
- *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml|SHARE%|history|threads=N...]     prints, per stream and manager, millions per second of host time
+ *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml|SHARE%|history|threads=N|parts...]     prints, per stream and manager, millions per second of host time
  *     (of the one thread; with threads=N, on which the SMs run in rounds: of wall time)
+ *
+ * parts: each is simulated twice, without rounds and in rounds on one thread, and what the parts of rounds take is
+ * printed, in processor time, so that a loaded machine does not blur it. `at best`: the time without rounds over that
+ * of the serial parts and half of the parallel one, as if two threads were as quick together as one is alone and waited
+ * for nothing.
  *
  * SHARE%: of the GPU memory that the stream's data takes. history: is kept. Of what is not named: all workloads, four
  * managers, enough memory. */
@@ -181,13 +186,20 @@ typedef struct workload {
 static double memory_share; /* 0: enough */
 static uint32_t threads;    /* on which SMs run in rounds; 0: event by event */
 static bool history;        /* is kept */
+static bool parts;          /* are measured: in */
+static round_parts measured;
 
-static void run(const workload *work, const char *manager) {
+/* Returns how long it took. */
+static double run(const workload *work, const char *manager) {
   trace_program *program = trace_program_create(UINT64_C(8) << 30);
   sim *sim;
   ff_error error;
-  sim_options options = {
-      .spec = &spec, .manager = manager, .gpu_memory_share = memory_share, .history = history, .threads = threads};
+  sim_options options = {.spec = &spec,
+                         .manager = manager,
+                         .gpu_memory_share = memory_share,
+                         .history = history,
+                         .threads = threads,
+                         .parts = parts};
   if (sim_create(program, &options, &sim, &error)) {
     fprintf(stderr, "bench_sim: %s\n", error.message);
     exit(1);
@@ -215,7 +227,7 @@ static void run(const workload *work, const char *manager) {
   double start = seconds(), wall = wall_seconds();
   sim_run(sim);
   double took = seconds() - start;
-  if (threads) took = wall_seconds() - wall;
+  if (threads && !parts) took = wall_seconds() - wall;
   uint64_t after = resident_bytes();
   sim_result result;
   sim_snapshot(sim, &result);
@@ -227,10 +239,27 @@ static void run(const workload *work, const char *manager) {
       (double)(c->dram_read_bytes + c->dram_write_bytes) / ((double)c->kernel_ps / 1000) / spec.dram_gbs * 100,
       (double)c->dram_row_hits / (double)(c->dram_row_hits + c->dram_row_misses + 1),
       after > before ? (double)(after - before) / ((double)work->bytes / 4096) : 0.0);
+  if (parts && threads) sim_round_parts(sim, &measured);
   sim_result_free(&result);
   sim_free(sim);
   trace_program_free(program);
+  return took;
 }
+
+static void run_parts(const workload *work, const char *manager) {
+  threads = 0;
+  double without = run(work, manager);
+  threads = 1;
+  double took = run(work, manager), sms = (double)measured.sms * 1e-9, serving = (double)measured.serving * 1e-9,
+         steps = (double)measured.steps * 1e-9;
+  printf(
+      "         SMs %.3f s, serving %.3f s, steps %.3f s, rest %.3f s; at best %.2f; %.3f M rounds, %.3f M turns of %.1f SMs, %.3f M steps, %.3f M requests\n",
+      sms, serving, steps, took - sms - serving - steps, without / (took - sms / 2), (double)measured.rounds / 1e6,
+      (double)measured.turns / 1e6, (double)measured.listed / (double)(measured.turns + 1),
+      (double)measured.stepped / 1e6, (double)measured.served / 1e6);
+}
+
+static void run_only(const workload *work, const char *manager) { (void)run(work, manager); }
 
 static bool among(const char *name, int argc, char **argv, bool (*known)(const char *)) {
   bool any = false;
@@ -256,8 +285,10 @@ static bool is_machine(const char *name) { return strstr(name, ".yaml") != NULL;
 static bool is_share(const char *name) { return strchr(name, '%') != NULL; }
 static bool is_threads(const char *name) { return !strncmp(name, "threads=", 8); }
 static bool is_history(const char *name) { return !strcmp(name, "history"); }
+static bool is_parts(const char *name) { return !strcmp(name, "parts"); }
 static bool is_manager(const char *name) {
-  return !is_workload(name) && !is_machine(name) && !is_share(name) && !is_history(name) && !is_threads(name);
+  return !is_workload(name) && !is_machine(name) && !is_share(name) && !is_history(name) && !is_threads(name) &&
+         !is_parts(name);
 }
 
 int main(int argc, char **argv) {
@@ -271,6 +302,7 @@ int main(int argc, char **argv) {
   }
   for (int a = 1; a < argc; a++)
     if (is_history(argv[a])) history = true;
+    else if (is_parts(argv[a])) parts = true;
     else if (is_threads(argv[a])) threads = (uint32_t)strtoul(argv[a] + 8, NULL, 10);
     else if (is_share(argv[a])) memory_share = strtod(argv[a], NULL) / 100;
   const char **chosen = malloc((size_t)(argc + 4) * sizeof *chosen);
@@ -284,7 +316,7 @@ int main(int argc, char **argv) {
     }
   for (int i = 0; i < WORKLOADS; i++)
     for (int m = 0; m < count; m++)
-      if (among(workloads[i].name, argc, argv, is_workload)) run(&workloads[i], chosen[m]);
+      if (among(workloads[i].name, argc, argv, is_workload)) (parts ? run_parts : run_only)(&workloads[i], chosen[m]);
   free(chosen);
   return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba, cutile,
-# torch, pytorch-source, jax, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, and opinfo, PyTorch's samples of its operators (half an hour and more each). What they
+# torch, pytorch-source, jax, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, opinfo, PyTorch's samples of its operators, and opinfo-compiled, the same by torch.compile (half an hour and more each). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
 # and writes it to BUILD/frameworks/results.tsv; the last lines count. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
@@ -18,7 +18,7 @@ declare -A packages=(
   [cupy]="cupy-cuda13x scipy nvidia-cublas nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-nvjitlink nvidia-cufft"
   [numba]="numba numba-cuda[cu13] numpy nvidia-nvjitlink"
   [cutile]="cuda-tile cupy-cuda13x numpy"
-  [torch]="torch numpy"
+  [torch]="torch numpy expecttest"
   [jax]="jax[cuda13]"
   [tensorflow]="tensorflow[and-cuda]"
   [numba-tests]="numba numba-cuda[cu13] numpy scipy cffi ml_dtypes filecheck pytest psutil nvidia-nvjitlink cupy-cuda13x nvidia-curand nvidia-cublas"
@@ -36,11 +36,11 @@ declare -A packages=(
 declare -A sources=([cutlass]=FARFAULT_CUTLASS_SOURCE [cccl]=FARFAULT_CCCL_SOURCE)
 # The environment of a part: its own, or one for all of NVIDIA's libraries.
 environment() {
-  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; opinfo) echo pytorch-source ;; *) echo "$1" ;; esac
+  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; opinfo) echo pytorch-source ;; opinfo-compiled) echo torch ;; *) echo "$1" ;; esac
 }
 
 # Numba's tests allocate more than the GPU's memory, and one of them a tensor map of compute capability 9.0.
-declare -A options=([numba-tests]="--set compute_major=8,compute_minor=6,memory_bytes=2147483648")
+declare -A options=([numba-tests]="--set compute_major=8,compute_minor=6,memory_bytes=2147483648" [torch]="--devices 2")
 
 # A virtual environment per part, so that what one needs does not change another.
 install() { # install PART
@@ -102,6 +102,18 @@ run_opinfo() {
   grep -E '^(samples|gradients): ' "$work/opinfo.errors" >&2
 }
 
+# Operators by torch.compile, results and gradients: a line for each, and each sample's outcome in opinfo-compiled.tsv and -gradients.tsv.
+run_opinfo_compiled() {
+  local more details=$work/opinfo-compiled
+  for more in "--samples 3" --gradients; do
+    [[ $more != --gradients ]] || details+=-gradients
+    TRITON_CACHE_DIR=$work/torch/cache TORCHINDUCTOR_CACHE_DIR=$work/torch/cache PYTHONPATH=$here/tests/frameworks on_gpu "$work/torch/bin/python" \
+      "$here/tests/frameworks/check_opinfo-compiled.py" --details "$details.tsv" $more 2>"$details.errors" </dev/null
+    [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$details.errors"
+    grep '^samples: ' "$details.errors" >&2
+  done
+}
+
 # The same tokens on the CPU and on the virtual GPU.
 run_llm() {
   local node=$work/llm/node right ours start=$SECONDS
@@ -137,7 +149,7 @@ for part in "${parts[@]}"; do
     echo "skipped: $part: ${sources[$part]} does not name the sources"
     continue
   fi
-  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" opinfo cublas cublaslt cusolver cusparse curand cudnn cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
+  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" opinfo opinfo-compiled cublas cublaslt cusolver cusparse curand cudnn cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
   if [[ $part =~ ^(pytorch-source|opinfo)$ && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
     echo "skipped: $part: FARFAULT_PYTORCH_SOURCE does not name the sources of PyTorch 2.6.0"
     continue
@@ -148,6 +160,7 @@ for part in "${parts[@]}"; do
   fi
   case $part in
   llm | nccl | opinfo) run_"$part" ;;
+  opinfo-compiled) run_opinfo_compiled ;;
   numba-tests) run_numba_tests ;;
   pytorch-source) run_pytorch_source "$part" ;;
   cutlass | cccl) run_compiled "$part" ;;

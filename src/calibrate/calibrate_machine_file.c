@@ -127,7 +127,8 @@ static void fit_caches(writer *w) {
   if (w->result->figures[FIGURE_dram_gbs].count) /* the best that was seen is what the shares leave of the peak */
     m->dram_gbs /= fmax(spec_read_share(m), spec_copy_share(m));
   uint64_t l1 = allocation_l1_from_small_blocks(m, m->l1_bytes);
-  if (l1 != m->l1_bytes) set_source(w, SPEC_l1_bytes, "measured: %" PRIu64 " bytes beside a carve-out", m->l1_bytes);
+  bool shares = l1 != m->l1_bytes; /* with shared memory: whole sets are what is left, not all of it */
+  if (shares) set_source(w, SPEC_l1_bytes, "measured: %" PRIu64 " bytes beside a carve-out", m->l1_bytes);
   m->l1_bytes = l1;
   if (m->l1_bytes < m->l1_ways * 128) {
     m->l1_ways = m->l1_bytes / 128 ? m->l1_bytes / 128 : 1;
@@ -137,7 +138,7 @@ static void fit_caches(writer *w) {
     m->l2_ways = m->l2_bytes / m->l2_slices / 128 ? m->l2_bytes / m->l2_slices / 128 : 1;
     set_source(w, SPEC_l2_ways, "all lines of a slice: fewer than the ways of %s", w->base_name);
   }
-  m->l1_bytes = whole_multiple(m->l1_bytes, m->l1_ways * 128);
+  if (!shares) m->l1_bytes = whole_multiple(m->l1_bytes, m->l1_ways * 128);
   m->l2_bytes = whole_multiple(m->l2_bytes, m->l2_ways * m->l2_slices * 128);
 }
 

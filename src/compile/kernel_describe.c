@@ -100,6 +100,7 @@ typedef struct describer {
   FF_VEC(native_operand) operands;
   FF_VEC(uint32_t) waits; /* places in the frame */
   uint32_t watch;
+  bool any;
   native_operand writes[16];
   native_instr now;
 } describer;
@@ -337,8 +338,25 @@ static void describe_access(describer *d, const exec_instr *i) {
   }
 }
 
+static void describe_shuffle(describer *d, const exec_instr *i) {
+  const exec_sync *sync = i->side;
+  d->now.op = NATIVE_SHUFFLE;
+  d->now.aux = sync->mode;
+  for (uint32_t s = 0; s < 3; s++) add_read(d, i->src[s], 4);
+  add_write(d, i->dst, 4);
+  if (sync->has_predicate) add_write(d, i->dst2, 0);
+}
+
 static void describe_sync(describer *d, const exec_instr *i) {
   const exec_sync *sync = i->side;
+  if (sync->kind == EXEC_SYNC_SHFL && sync->constant && !d->any) {
+    describe_shuffle(d, i);
+    return;
+  }
+  if (sync->kind == EXEC_SYNC_WARP && !d->any) {
+    d->now.op = NATIVE_WARP_SYNC;
+    return;
+  }
   d->now.op = NATIVE_SYNC;
   d->now.observes = 1;
   bool wide = sync->kind == EXEC_SYNC_MATCH_ANY || sync->kind == EXEC_SYNC_MATCH_ALL ? sync->wide : false;
@@ -556,7 +574,7 @@ void *native_describe(const exec_kernel *kernel, const exec_code *code, const ex
     total += code->functions[f]->count;
   }
   if (total > MAX_INSTRUCTIONS) return NULL;
-  describer d = {.isa = isa, .handlers = table_of(exec_isa_index(isa)), .watch = watch};
+  describer d = {.isa = isa, .handlers = table_of(exec_isa_index(isa)), .watch = watch, .any = any};
   native_function *functions = ff_alloc((kernel->reach_count + (size_t)1) * sizeof *functions);
   for (uint32_t f = 0; f < kernel->reach_count; f++) functions[f] = describe_function(&d, code->functions[f]);
   native_request head = {.magic = NATIVE_MAGIC,

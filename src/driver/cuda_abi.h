@@ -83,6 +83,9 @@ typedef enum cudaError {
   cudaErrorStreamCaptureWrongThread = 908,
   cudaErrorGraphExecUpdateFailure = 910,
   cudaErrorInvalidClusterSize = 912,
+  cudaErrorInvalidResourceType = 914,
+  cudaErrorInvalidResourceConfiguration = 915,
+  cudaErrorStreamDetached = 917,
   cudaErrorUnknown = 999,
 } cudaError_t;
 

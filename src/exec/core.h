@@ -209,6 +209,7 @@ typedef struct exec_sync {
   uint8_t absolute; /* redux.f32 .abs */
   uint8_t nan;      /* redux.f32 .NaN */
   uint8_t constant; /* shfl: b and c are constants: `lane` and `valid` hold */
+  uint8_t plain;    /* barrier: of all threads of the block, its number a constant, without a result */
   uint32_t valid;
   uint32_t lane[EXEC_LANES];
 } exec_sync;

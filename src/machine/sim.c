@@ -242,6 +242,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->observer.watched = options->history || options->lines;
   s->written = options->records_future ? options->future : NULL;
   s->threads = options->threads;
+  s->measures = options->parts;
   timing_init(&s->t, s->spec);
   status = take_device(s, options, error);
   if (status) {
@@ -450,6 +451,8 @@ static void counters_total(sim *s, sim_counters *total) {
   totals_at(s, now, now < s->agenda.now ? now : s->agenda.now, total);
   profile_run(&s->profile, total);
 }
+
+void sim_round_parts(const sim *s, round_parts *parts) { *parts = s->parts; }
 
 void sim_snapshot(sim *s, sim_result *result) {
   memset(result, 0, sizeof *result);

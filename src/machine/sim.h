@@ -101,6 +101,7 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   /* 1 and more: its SMs run in rounds of the L2's latency, on so many threads (sm/rounds.h), with the same results for
    * any number of them; 0: event by event. FF_UNSUPPORTED: rounds_refuse */
   uint32_t threads;
+  bool parts;    /* of rounds it is measured what takes how long: sim_round_parts */
   bool l2_flush; /* the L2 is written back and emptied before each kernel, which takes no time and is not counted */
   /* Instead of what a paged manager says; NULL, 0: as it says. */
   const char *advise; /* hints on allocations (machine/host/given_hints.h); only paged managers look at them */
@@ -156,6 +157,15 @@ void sim_snapshot(sim *sim, sim_result *result);
 /* A copy of the history so far, for sim_result.history; NULL: none is kept. Its kernels are numbered as those of a
  * snapshot. */
 sim_history *sim_history_take(sim *sim);
+/* What rounds have taken, in nanoseconds of processor time. All 0 where that was not asked for. After sim_run. */
+typedef struct round_parts {
+  uint64_t sms;                   /* SMs side by side, of all threads together, */
+  uint64_t serving;               /* what they asked below their L1s, */
+  uint64_t steps;                 /* and steps of one SM between two rounds */
+  uint64_t rounds, turns, listed; /* rounds; times that SMs ran side by side, and how many did, in all */
+  uint64_t stepped, served;       /* steps; requests served */
+} round_parts;
+void sim_round_parts(const sim *sim, round_parts *parts);
 /* What has been counted by instruction so far: result->lines and result->codes, whose kernels are numbered as those of
  * a later snapshot; the caller frees it with sim_result_free. Nothing, if it is not asked for. */
 void sim_lines_take(sim *sim, sim_result *result);

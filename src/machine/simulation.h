@@ -54,7 +54,9 @@ struct sim {
   trace_future *written; /* that it writes; NULL: none */
   ff_policy_instance prefetch, evict;
   uint32_t threads; /* on which its SMs run in rounds (sm/rounds.h); 0: event by event */
-  ps began;         /* the device's time when it was made */
+  bool measures;    /* what they take, in */
+  round_parts parts;
+  ps began; /* the device's time when it was made */
   timing t;
   /* its parts; the first ones are asked for every line */
   agenda agenda;

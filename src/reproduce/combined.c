@@ -63,7 +63,7 @@ static const repro_program programs[] = {
 
 #define AS_SETTING(key, memory, machine, isolation, partitions, neighbour) {key, memory, machine},
 #define AS_SHARE(key, memory, machine, isolation, partitions, neighbour) \
-  {isolation, partitions, neighbour, false, false},
+  {isolation, partitions, neighbour, false, false, false},
 static const repro_setting settings[] = {SETTINGS(AS_SETTING)};
 static const repro_share shares[] = {SETTINGS(AS_SHARE)};
 

@@ -15,7 +15,11 @@ static const char style[] =
     "table{border-collapse:collapse;margin:1em 0}td,th{padding:.15em .8em;border-bottom:1px solid #ddd;text-align:left;"
     "vertical-align:top}td.n,th.n{text-align:right;white-space:nowrap}tr.yes td.w,td.more{color:#006b4e}"
     "tr.no td.w,td.less{color:#a33b00}td.note{color:#555;font-size:13px}code{background:#f3f3f3;padding:.1em .3em}"
-    "svg{max-width:100%;height:auto;margin:.5em 0}@media print{section{break-before:page}}</style>\n";
+    "svg{max-width:100%;height:auto;margin:.5em 0}@media print{section{break-before:page}}"
+    /* a narrow screen: wide tables and pictures are moved sideways in their own place, and letters keep their size */
+    "@media screen and (max-width:700px){body{margin:1em auto}h1{font-size:1.5em}h2{font-size:1.2em}td,th{padding:.15em .4em}"
+    "table,.picture{display:block;overflow-x:auto}td:first-child{min-width:9em}td.note{min-width:14em}"
+    "svg{max-width:none;min-width:1000px}}</style>\n";
 
 /* `classes`: of the cell, after that of numbers; "" or " NAME" */
 static void add_cell(double value, const char *classes, ff_text *out) {
@@ -164,7 +168,9 @@ void repro_page_add(repro_page *page, const repro_data *data, repro_size size) {
               size == REPRO_NORMAL ? "" : " --size ", size == REPRO_NORMAL ? "" : repro_size_names[size]);
   bool compared = has_numbers(paper);
   if (!compared) add_pairs(data, out);
+  ff_text_add(out, "<div class=\"picture\">");
   repro_svg(data, size, out);
+  ff_text_add(out, "</div>\n");
   if (compared) {
     add_rows(data, out);
   } else {
@@ -175,8 +181,8 @@ void repro_page_add(repro_page *page, const repro_data *data, repro_size size) {
 }
 
 void repro_page_write(const repro_page *page, ff_text *out) {
-  ff_text_add(out,
-              "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>farfault reproduce</title>\n");
+  ff_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+                   "content=\"width=device-width,initial-scale=1\"><title>farfault reproduce</title>\n");
   ff_text_add(out, "%s", style);
   ff_text_add(out,
               "</head><body>\n<h1>Papers' numbers and ours</h1>\n"

@@ -71,6 +71,7 @@ static ff_status run_programs(const repro_paper *paper, repro_size size, uint32_
                              .set = share->kernels_only ? no_copies : paper->set,
                              .manager = paper->settings[setting].memory,
                              .isolation = share->isolation,
+                             .profile_range = share->profile_range,
                              .programs = programs,
                              .count = share->partitions};
   ff_status status = run(&scenario, out, error);

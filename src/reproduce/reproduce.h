@@ -61,6 +61,8 @@ typedef struct repro_share {
   /* all programs' kernels are persistent blocks that are bound to their partition's SMs (`farfault record --bind-sms`),
    * as a GPU without partitions of its own needs it; chains are as they are */
   bool bound;
+  /* of the measured program, only what is between its cudaProfilerStart and ...Stop: its authors' clock */
+  bool profile_range;
 } repro_share;
 
 /* What the accesses in candidate blocks (machine/stacks/offload_choice.h) keep between them (Hsieh et al., ISCA 2016,

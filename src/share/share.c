@@ -109,6 +109,7 @@ static ff_status round_open(lane *l) {
   sim_options *options = &l->choice.options;
   options->device = l->device;
   options->tenant = l->number;
+  options->profile = l->scenario->profile_range && !l->program->loops;
   /* neighbours are of other colours: no large pages. A TLB entry has the 16 entries of a line of the page table */
   if (l->scenario->isolation == SHARE_SM_MEMORY && !options->page) options->page = "64K";
   if (!status) status = sim_create(l->stream, options, &l->sim, &l->error);

@@ -38,6 +38,7 @@ typedef struct share_scenario {
   const char *host_memory; /* as --host-memory, of all programs together; NULL: the machine's */
   share_isolation isolation;
   bool borrow;                   /* SHARE_SM, SHARE_SM_MEMORY: what an idle partition has is lent */
+  bool profile_range;            /* of programs that do not loop, only what is between cudaProfilerStart and ...Stop */
   const share_program *programs; /* [0] is partition 0; at least one does not loop */
   uint32_t count;
   void (*progress)(void *context, double done); /* now and then, 0 to 1; NULL: none */

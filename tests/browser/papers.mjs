@@ -30,6 +30,25 @@ expect('rows within are in colour', (await colour(paper, 'tr.yes td.w')) === (aw
 await paper.locator('a').first().click();
 expect('the link leads to the paper', await paper.evaluate(() => document.querySelector(location.hash).getBoundingClientRect().top < innerHeight));
 
+// A telephone's screen: the page is no wider, what is wider moves in its own place, and the picture's letters can be read.
+const narrow = (file) => open(file, { viewport: { width: 400, height: 800 }, isMobile: true });
+async function expectNarrow(what, file) {
+  const small = await narrow(file);
+  expect(`${what}: as wide as the screen`, await small.evaluate(() => [innerWidth, document.documentElement.scrollWidth]), [400, 400]);
+  const letters = await small.evaluate(() =>
+    Math.min(
+      ...[...document.querySelectorAll('svg text')].map((text) => {
+        const { a, b } = text.getScreenCTM(); // turned ones, too
+        return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
+      }),
+    ),
+  );
+  expect(`${what}: letters of ${letters} pixels`, letters > 9);
+  const widths = await small.evaluate(() => [...document.querySelectorAll('section td:first-child')].filter((cell) => cell.offsetParent).map((cell) => cell.clientWidth));
+  expect(`${what}: names have room`, widths.length > 5 && widths.every((width) => width > 100));
+}
+await expectNarrow('paper', 'paper.html');
+
 // The ideas together.
 run('reproduce', 'combined', '--size', 'small', '--jobs', '2', '--html', 'combined.html');
 const page = await open('combined.html');
@@ -51,6 +70,7 @@ const plain = await colour(page, 'section table td.n:not(.more):not(.less)');
 const gains = await colour(page, 'section table td.more');
 const losses = await colour(page, 'section table td.less');
 expect('gains, losses and the rest have three colours', new Set([plain, gains, losses]).size, 3);
+await expectNarrow('ideas', 'combined.html');
 const details = page.locator('details');
 expect('all rows are closed', await details.locator('table').isVisible(), false);
 await details.locator('summary').click();

@@ -1,13 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's wheel and Triton, against the CPU. The wheel's own kernels are machine code without PTX; what goes to cuBLAS, cuDNN and Triton
 runs, and what does not is listed."""
+import copy
+import os
+import subprocess
+import sys
+import tempfile
+
 import torch
+import torch._inductor.config
 import torch.nn.functional as F
 import triton
 import triton.language as tl
 
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
 from check import check
 
+torch._inductor.config.triton.autotune_pointwise = False
+torch._inductor.config.joint_graph_constant_folding = False  # it computes constants by kernels of the wheel
+torch._inductor.config.shape_padding = False  # it makes random matrices by them, to try products with
 torch.manual_seed(0)
 A, B = torch.randn(2, 64, 64)
 IMAGE, WEIGHTS = torch.randn(2, 3, 16, 16), torch.randn(8, 3, 3, 3)
@@ -107,6 +121,175 @@ def compiled():
     return near(torch.compile(layers.to("cuda"))(gpu(x)), right, 1e-4)
 
 
+def scaled_product(kind, rows, inner, columns, out):
+    """Of 8-bit floats, which cuBLASLt multiplies."""
+    a, b = torch.randn(rows, inner).clamp(-2, 2).to(kind), torch.randn(columns, inner).clamp(-2, 2).to(torch.float8_e4m3fn)
+    ours = torch._scaled_mm(gpu(a), gpu(b).t(), gpu(torch.tensor(0.5)), gpu(torch.tensor(2.0)), out_dtype=out)
+    return near(ours, a.float() @ b.float().t(), 5e-2)
+
+
+def attention(causal):
+    q, k, v = torch.randn(3, 2, 4, 64, 64).half()
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        ours = F.scaled_dot_product_attention(gpu(q), gpu(k), gpu(v), is_causal=causal)
+    return near(ours, F.scaled_dot_product_attention(q.float(), k.float(), v.float(), is_causal=causal))
+
+
+def same_gradients(ours, right, values, tolerance):
+    """Of two functions of the same values, with the same weights."""
+    there, here = [gpu(value).requires_grad_() for value in values], [value.float().requires_grad_() for value in values]
+    found, wanted = ours(*there), right(*here)
+    weights = torch.randn(wanted.shape)
+    pairs = zip(torch.autograd.grad(found, there, gpu(weights.to(found.dtype))), torch.autograd.grad(wanted, here, weights), strict=True)
+    return all(near(one, other, tolerance) for one, other in pairs)
+
+
+def attention_gradient():
+    def ours(q, k, v):
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return F.scaled_dot_product_attention(q, k, v)
+
+    return same_gradients(ours, F.scaled_dot_product_attention, torch.randn(3, 2, 4, 64, 64).half(), 2e-2)
+
+
+def lstm():
+    layers, x = nn.LSTM(8, 16, 2), torch.randn(5, 3, 8)
+    with torch.no_grad():
+        return near(copy.deepcopy(layers).to("cuda")(gpu(x))[0], layers(x)[0], 1e-4)
+
+
+def flexible(mask):
+    """FlexAttention: with a function of scores, or with blocks that a causal mask leaves out."""
+    q, k, v = torch.randn(3, 1, 2, 128, 32)
+
+    def score(value, batch, head, query, key):
+        return value + (query - key).abs() * -0.1
+
+    compiled = torch.compile(flex_attention)
+    if mask:
+        blocks = create_block_mask(lambda batch, head, query, key: query >= key, None, None, 128, 128, device="cpu").to("cuda")
+        return near(compiled(gpu(q), gpu(k), gpu(v), block_mask=blocks), F.scaled_dot_product_attention(q, k, v, is_causal=True))
+    return near(compiled(gpu(q), gpu(k), gpu(v), score_mod=score), flex_attention(q, k, v, score_mod=score))
+
+
+LAYERS = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 4))
+
+
+def any_shape():
+    compiled = torch.compile(copy.deepcopy(LAYERS).to("cuda"), dynamic=True)
+    with torch.no_grad():
+        return all(near(compiled(gpu(x)), LAYERS(x), 1e-4) for x in (torch.randn(rows, 16) for rows in (3, 8, 17, 64)))
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, 0.05)
+
+
+def adam(parameters):
+    return torch.optim.Adam(parameters, 1e-2)
+
+
+def trains(model, inputs, loss_of, optimiser_of=sgd):
+    """Three steps: forward and backward by Inductor, the first gradient from the CPU, the update compiled, too."""
+    def losses(device, compiled):
+        own = copy.deepcopy(model).to(device)
+        optimiser = optimiser_of(own.parameters())
+        forward = compiled(lambda x, y: loss_of(own(x), y))
+        update, found = compiled(optimiser.step), []
+        for x, y in inputs:
+            loss = forward(x.to(device), y.to(device))
+            loss.backward(torch.tensor(1.0).to(device))
+            update()
+            optimiser.zero_grad(set_to_none=True)
+            found.append(loss.item())
+        return torch.tensor(found)
+
+    right = losses("cpu", lambda function: function)
+    return len(set(right.tolist())) > 1 and near(losses("cuda", torch.compile), right, 1e-4)
+
+
+def images():
+    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(512, 10))
+
+
+def graph():
+    x, later = gpu(torch.randn(64, 64)), torch.randn(64, 64)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.mm(x, x)
+    torch.cuda.synchronize()
+    recorded = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recorded):
+        y = torch.mm(x, x)
+    x.copy_(later)
+    recorded.replay()
+    torch.cuda.synchronize()
+    return near(y, later @ later)
+
+
+def snapshot():
+    torch.cuda.memory._record_memory_history(max_entries=1000)
+    kept = torch.empty(1 << 20, device="cuda")
+    found = torch.cuda.memory._snapshot()
+    torch.cuda.memory._record_memory_history(enabled=None)
+    return kept.numel() and any(event["action"] == "alloc" for event in found["device_traces"][0])
+
+
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 16
+
+    def __getitem__(self, at):
+        return torch.full((4,), float(at))
+
+
+def loader():
+    batches = list(torch.utils.data.DataLoader(Numbers(), batch_size=4, num_workers=2, pin_memory=True))
+    there = torch.cat([batch.to("cuda", non_blocking=True).cpu()[:, 0] for batch in batches])
+    return all(batch.is_pinned() for batch in batches) and torch.equal(there, torch.arange(16.0))
+
+
+def profiled():
+    """The GPU's part is refused; what runs on the CPU is there."""
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profile:
+        torch.mm(gpu(A), gpu(B))
+    return "aten::mm" in [event.key for event in profile.key_averages()]
+
+
+DISTRIBUTED = """
+import os, torch, torch.distributed as dist
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+base = torch.arange(1000.0)
+ours = lambda: (base + rank).cuda()
+empty = lambda count: torch.empty(count, device="cuda")
+x = ours(); dist.all_reduce(x); good = [torch.equal(x.cpu(), 2 * base + 1)]
+x = ours(); dist.broadcast(x, 1); good.append(torch.equal(x.cpu(), base + 1))
+x = empty(2000); dist.all_gather_into_tensor(x, ours()); good.append(torch.equal(x.cpu(), torch.cat([base, base + 1])))
+x = empty(500); dist.reduce_scatter_tensor(x, ours()); good.append(torch.equal(x.cpu(), (2 * base + 1)[500 * rank:500 * rank + 500]))
+x = empty(1000); dist.all_to_all_single(x, ours()); good.append(torch.equal(x.cpu(), torch.cat([base + r for r in (0, 1)]).view(2, 2, 500)[:, rank].flatten()))
+x, y = empty(1000), ours()
+for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, y, 1 - rank), dist.P2POp(dist.irecv, x, 1 - rank)]): work.wait()
+good.append(torch.equal(x.cpu(), base + 1 - rank))
+dist.barrier()
+dist.destroy_process_group()
+assert all(good), good
+print("right", flush=True)
+"""
+
+
+def distributed():
+    """A process for each of two GPUs, as torchrun starts them; NCCL between them."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "collectives.py")
+        with open(program, "w") as file:
+            file.write(DISTRIBUTED)
+        ran = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", program], stdout=subprocess.PIPE, text=True)
+    return ran.returncode == 0 and ran.stdout.count("right") == 2
+
+
+check("torch.distributed over NCCL, two processes", distributed)  # first: before this process has a GPU
 check("copies", lambda: torch.equal(gpu(A).cpu(), A))
 check("pinned memory", lambda: torch.equal(A.pin_memory().to("cuda", non_blocking=True).cpu(), A))
 check("memory_stats", lambda: torch.cuda.memory_stats()["num_alloc_retries"] == 0)
@@ -130,4 +313,24 @@ check("triton softmax", triton_softmax)
 check("triton grid barrier", triton_barrier)
 check("triton autotune", triton_autotune)
 check("torch.compile forward", compiled)
+check("torch.compile, shapes that change", any_shape)
+for optimiser in (sgd, adam):
+    check(f"torch.compile, training, a dense network, {optimiser.__name__}",
+          lambda: trains(LAYERS, [(torch.randn(8, 16), torch.randn(8, 4)) for _ in range(3)], F.mse_loss, optimiser))
+check("torch.compile, training, a convolutional network",
+      lambda: trains(images(), [(torch.randn(4, 3, 16, 16), torch.randint(10, (4,))) for _ in range(3)], F.cross_entropy))
+check("FlexAttention, scores", lambda: flexible(False))
+check("FlexAttention, blocks of a causal mask", lambda: flexible(True))
+for kind in (torch.float8_e4m3fn, torch.float8_e5m2):
+    for size in ((64, 64, 64), (16, 32, 16), (32, 256, 64)):
+        for out in (torch.bfloat16, torch.float32):
+            check("_scaled_mm {} {} x {} x {} {}".format(kind, *size, out), lambda: scaled_product(kind, *size, out))
+check("attention (cuDNN)", lambda: attention(False))
+check("attention (cuDNN), causal", lambda: attention(True))
+check("attention (cuDNN), gradient", attention_gradient)
+check("LSTM (cuDNN)", lstm)
+check("CUDA graph of a product", graph)
+check("memory snapshot", snapshot)
+check("DataLoader with workers and pinned memory", loader)
+check("profiler", profiled)
 check("add (a kernel of the wheel)", lambda: near(gpu(A) + gpu(B), A + B))

@@ -396,6 +396,8 @@ static void pitches(void) {
     size_t to = steps[n % 3], from = steps[n / 3 % 3], height = n < 9 ? 1 : 4;
     printf("2D: %zu from %zu, %zu rows: ", to, from, height);
     TELL(cudaMemcpy2D(device, to, host, from, 64, height, TO_DEVICE));
+    printf("2D: %zu from %zu, %zu rows, pitches less than those: ", to, from, height);
+    TELL(cudaMemcpy2D(device, to / 8, host, from / 8, 64, height, TO_DEVICE));
   }
   for (int n = 0; n < 3 * 3 * 2 * 2 * 2; n++) {
     size_t pitch = steps[n % 3], rows = 2 * (size_t)(n / 3 % 3), x = n / 36 ? 8 : 0;

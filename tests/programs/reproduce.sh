@@ -64,6 +64,20 @@ expect_status 1
 expect_err "MM under 1080 alone: "
 expect test ! -e x
 
+# AlexNet's time is what its authors' clock measures: two of three images, without the weights' way to the GPU before.
+run "$farfault" record --machine gtx1080 -o jain2019-small-AlexNet.fft "$3/alexnet" 67 16 3
+expect_status 0
+run "$farfault" reproduce jain2019 --size small --cells 6:9:1:measured --recordings .
+expect_status 0
+for range in "" --profile-range; do
+  run "$farfault" sim $range --machine gtx1080 --json "simulated$range" jain2019-small-AlexNet.fft
+  expect_status 0
+done
+measured=$(grep -m1 '"time_ps"' measured)
+expect test "${measured//[^0-9]/}" = "$(grep -m1 '"time_ps"' simulated--profile-range | tr -dc 0-9)"
+expect test "${measured//[^0-9]/}" != "$(grep -m1 '"time_ps"' simulated | tr -dc 0-9)"
+expect test "$(grep -m1 '"launches"' measured | tr -dc 0-9)" = 28
+
 # Once more, by one process at a time, and with the finished runs kept: the same bytes.
 run "$farfault" reproduce wilt2017 --size small --csv again.csv --svg again.svg --keep kept
 expect_status 0

@@ -227,9 +227,9 @@ typedef struct verdict {
   size_t wrong, checked;
 } verdict;
 
-/* Only the probabilities are copied back with an image; the layers between, after the last. */
-static void compare(const network *n, const gpu_pointer *buffers, float *const *expected, size_t from, verdict *v) {
-  for (size_t i = from; i < n->count; i++) {
+/* What steps [from, to) made. Only the probabilities are copied back with an image; the layers between, after the last. */
+static void compare(const network *n, const gpu_pointer *buffers, float *const *expected, size_t from, size_t to, verdict *v) {
+  for (size_t i = from; i < to; i++) {
     size_t made = n->steps[i].made;
     float *got = workload_memory(made, sizeof *got);
     gpu_copy_to_host(got, buffers[i + 1], made * sizeof *got);
@@ -255,10 +255,13 @@ static verdict classify(network *n, long images, workload_random *random) {
   open_network(n, &k, buffers);
   for (long image = 0; image < images; image++) {
     expected[0] = workload_random_floats(random, n->image_size, -1, 2);
+    if (image || images == 1) gpu_measure(1); /* the first of several is for warming up */
     gpu_copy_to_device(buffers[0], expected[0], n->image_size * sizeof(float));
     for (size_t i = 0; i < n->count; i++) launch_step(&k, &n->steps[i], buffers[i], buffers[i + 1]);
     for (size_t i = 0; i < n->count; i++) step_on_cpu(&n->steps[i], expected[i], expected[i + 1]);
-    compare(n, buffers, expected, image == images - 1 ? 0 : n->count - 1, &v);
+    compare(n, buffers, expected, n->count - 1, n->count, &v);
+    gpu_measure(0);
+    if (image == images - 1) compare(n, buffers, expected, 0, n->count - 1, &v);
     size_t best = most_probable(expected[n->count]);
     printf("image %ld: class %zu, probability %.3f\n", image, best, expected[n->count][best]);
     free(expected[0]);

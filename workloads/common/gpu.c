@@ -39,6 +39,8 @@ enum { ON_HOST = 1, ON_DEVICE = 2 };
   X(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int device))                                             \
   X(CtxSetCurrent, "cuCtxSetCurrent", (context current))                                                               \
   X(CtxSynchronize, "cuCtxSynchronize", (void))                                                                        \
+  X(ProfilerStart, "cuProfilerStart", (void))                                                                          \
+  X(ProfilerStop, "cuProfilerStop", (void))                                                                            \
   X(ModuleLoadData, "cuModuleLoadData", (module * out, const void *image))                                             \
   X(ModuleUnload, "cuModuleUnload", (module unload))                                                                   \
   X(ModuleGetFunction, "cuModuleGetFunction", (gpu_kernel * out, module from, const char *name))                       \
@@ -129,6 +131,10 @@ void gpu_open(const char *ptx) {
 void gpu_close(void) {
   check(driver.ModuleUnload(loaded), "cuModuleUnload", "the workload's PTX");
   check(driver.DevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease", "0");
+}
+
+void gpu_measure(int begins) {
+  check(begins ? driver.ProfilerStart() : driver.ProfilerStop(), begins ? "cuProfilerStart" : "cuProfilerStop", "");
 }
 
 gpu_kernel gpu_find_kernel(const char *name) {

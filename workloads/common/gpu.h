@@ -60,6 +60,8 @@ void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments);
 void gpu_launch_shared(gpu_kernel kernel, gpu_shape shape, unsigned shared_bytes, void **arguments);
 void gpu_allow_shared(gpu_kernel kernel, unsigned bytes);
 void gpu_wait(void);
+/* What a benchmark's own clock would measure begins, or ends: what --profile-range counts (cuProfilerStart, ...Stop). */
+void gpu_measure(int begins);
 
 /* Of device 0. */
 enum {

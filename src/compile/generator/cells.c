@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accesses of some lanes, and of whole warps that are no row: eight lanes at once if they are a row, or two rows, as
- * where a short row ends among them; else each lane's cell by itself.
+ * where a short row ends among them; else each lane's cell by itself. Local memory, whose cells are each lane's own, is
+ * moved by local.c.
  *
  * All of one kind are a function of the module: checking 32 addresses is a hundred instructions, and there are many
  * places that need it. It takes addresses and values from the frame and leaves results there, so that lanes that do not
@@ -10,15 +11,15 @@
 #include <stdio.h>
 
 /* Is no lane of `bad` among those that access? */
-static value none_of(const access *a, value bad) {
+value access_none_of(const access *a, value bad) {
   value bits = gen_bits(a->g, bad);
   if (a->bits) bits = LLVMBuildAnd(a->b, bits, a->bits, "");
   return LLVMBuildICmp(a->b, LLVMIntEQ, bits, gen_i32(a->g, 0), "");
 }
 
-static value any_of(const access *a, value x, value y) { return LLVMBuildOr(a->b, x, y, ""); }
+value access_any_of(const access *a, value x, value y) { return LLVMBuildOr(a->b, x, y, ""); }
 
-static value misaligned(const access *a, value lanes, LLVMTypeRef type) {
+value access_misaligned(const access *a, value lanes, LLVMTypeRef type) {
   value low = LLVMBuildAnd(a->b, lanes, gen_splat(a->g, LLVMConstInt(type, a->total - 1, false)), "");
   return LLVMBuildICmp(a->b, LLVMIntNE, low, LLVMConstNull(gen_vector_type(type)), "");
 }
@@ -89,11 +90,7 @@ static void to_frame(const access *a, value from, value place, uint32_t bytes) {
 
 /* ---- the function ---- */
 
-/* Its parameters, behind those that all such functions have: for the addresses, and for each element its row; where
- * they are, and their places in the frame. */
-enum { INSTR = 3, BITS, IMMEDIATE, ADDRESSES, ADDRESSES_PLACE, ROWS };
-
-static value row_of(value function, uint32_t element) { return LLVMGetParam(function, ROWS + 2 * element); }
+value access_row_of(value function, uint32_t element) { return LLVMGetParam(function, CELLS_ROWS + 2 * element); }
 
 /* ---- eight lanes at once ---- */
 
@@ -322,7 +319,7 @@ static void load_one_cell(const access *a, value function, value base, value off
   generator *g = a->g;
   LLVMBasicBlockRef one = gen_block(g, "one"), many = gen_block(g, "many");
   LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(offset));
-  value first = LLVMBuildExtractElement(a->b, offset, gen_i32(g, 0), ""), row = row_of(function, 0);
+  value first = LLVMBuildExtractElement(a->b, offset, gen_i32(g, 0), ""), row = access_row_of(function, 0);
   if (a->bits) {
     value arguments[2] = {a->bits, LLVMConstInt(g->i1, 0, false)};
     value lane =
@@ -331,7 +328,7 @@ static void load_one_cell(const access *a, value function, value base, value off
         element_of(a, type, gen_in_memory(g, offset), LLVMBuildZExt(a->b, lane, g->i64, ""), type == g->i32 ? 4 : 8);
   }
   value other = LLVMBuildICmp(a->b, LLVMIntNE, offset, gen_splat(g, first), "");
-  value same = a->bits ? none_of(a, other) : gen_same(g, offset, gen_splat(g, first));
+  value same = a->bits ? access_none_of(a, other) : gen_same(g, offset, gen_splat(g, first));
   if (a->bits) same = LLVMBuildAnd(a->b, same, LLVMBuildICmp(a->b, LLVMIntNE, a->bits, gen_i32(g, 0), ""), "");
   LLVMBuildCondBr(a->b, same, one, many);
   LLVMPositionBuilderAtEnd(a->b, one);
@@ -362,7 +359,7 @@ static void gather_all(const access *a, value function, value base, value offset
   generator *g = a->g;
   LLVMTypeRef type = gen_vector_type(a->cell), pointers = gen_vector_type(LLVMPointerType(a->cell, 0)),
               types[2] = {type, pointers};
-  value row = row_of(function, 0);
+  value row = access_row_of(function, 0);
   /* offsets in shared memory are below 2^31: with their sign, they are indices of 32 bits to LLVM */
   if (LLVMTypeOf(offset) == gen_vector_type(g->i32)) offset = LLVMBuildSExt(a->b, offset, gen_vector_type(g->i64), "");
   value at = LLVMBuildBitCast(a->b, LLVMBuildGEP2(a->b, g->i8, base, &offset, 1, ""), pointers, "");
@@ -384,7 +381,7 @@ static piece piece_of_cells(const all_cells *c, uint32_t first) {
                  .base = c->base,
                  .offset = c->offset,
                  .offsets = c->offsets,
-                 .row = row_of(c->function, 0)};
+                 .row = access_row_of(c->function, 0)};
 }
 
 static void move_pieces(all_cells c) {
@@ -406,7 +403,8 @@ static void move_scattered(all_cells c) {
   if (!a->bits && a->n->elements == 1) return;
   value lanes = a->bits ? a->bits : gen_i32(a->g, UINT32_MAX);
   for (uint32_t e = 0; e < a->n->elements; e++)
-    each(a, c.offset_bytes, gen_at(a->g, c.base, (uint64_t)e * a->n->bytes), c.offsets, row_of(c.function, e), lanes);
+    each(a, c.offset_bytes, gen_at(a->g, c.base, (uint64_t)e * a->n->bytes), c.offsets, access_row_of(c.function, e),
+         lanes);
 }
 
 /* No offset of a lane that accesses is negative. */
@@ -431,7 +429,7 @@ static void do_cells(const access *a, value function, value base, value offset) 
   LLVMPositionBuilderAtEnd(a->b, done);
 }
 
-static void end_function(const access *a, value function, fork f, bool global) {
+void access_end_function(const access *a, value function, fork f, bool global) {
   generator *g = a->g;
   if (global) {
     value some = gen_i64(g, 1);
@@ -441,10 +439,11 @@ static void end_function(const access *a, value function, fork f, bool global) {
   }
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.slow);
-  to_frame(a, LLVMGetParam(function, ADDRESSES), LLVMGetParam(function, ADDRESSES_PLACE), a->n->wide ? 8 : 4);
+  to_frame(a, LLVMGetParam(function, CELLS_ADDRESSES), LLVMGetParam(function, CELLS_ADDRESSES_PLACE),
+           a->n->wide ? 8 : 4);
   for (uint32_t e = 0; e < a->n->elements && a->n->store; e++)
-    to_frame(a, row_of(function, e), LLVMGetParam(function, ROWS + 2 * e + 1), a->n->slot_bytes);
-  gen_call_handler_of(g, a->n, LLVMGetParam(function, INSTR));
+    to_frame(a, access_row_of(function, e), LLVMGetParam(function, CELLS_ROWS + 2 * e + 1), a->n->slot_bytes);
+  gen_call_handler_of(g, a->n, LLVMGetParam(function, CELLS_INSTR));
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.on);
   LLVMBuildRetVoid(a->b);
@@ -452,9 +451,9 @@ static void end_function(const access *a, value function, fork f, bool global) {
 
 static void global_inside(generator *g, value function, const void *context) {
   access copy = *(const access *)context, *a = &copy;
-  value instr = LLVMGetParam(function, INSTR), addresses = LLVMGetParam(function, ADDRESSES),
-        immediate = LLVMGetParam(function, IMMEDIATE);
-  if (a->bits) a->bits = LLVMGetParam(function, BITS);
+  value instr = LLVMGetParam(function, CELLS_INSTR), addresses = LLVMGetParam(function, CELLS_ADDRESSES),
+        immediate = LLVMGetParam(function, CELLS_IMMEDIATE);
+  if (a->bits) a->bits = LLVMGetParam(function, CELLS_BITS);
   value lanes = gen_load(g, gen_vector_type(g->i64), addresses, 64),
         address = LLVMBuildAdd(a->b, lanes, gen_splat(g, immediate), "");
   value record = access_record_of(a, instr), start = gen_field(g, g->i64, record, g->at->record_address);
@@ -462,34 +461,36 @@ static void global_inside(generator *g, value function, const void *context) {
         last = LLVMBuildSub(a->b, room, gen_i64(g, a->total), "");
   value offset = LLVMBuildSub(a->b, address, gen_splat(g, start), ""),
         outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, last), "");
-  if (a->total > 1) outside = any_of(a, outside, misaligned(a, address, g->i64));
-  fork f = access_begin_fast(a, access_both(a, access_at_least(a, room, gen_i64(g, a->total)), none_of(a, outside)));
+  if (a->total > 1) outside = access_any_of(a, outside, access_misaligned(a, address, g->i64));
+  fork f =
+      access_begin_fast(a, access_both(a, access_at_least(a, room, gen_i64(g, a->total)), access_none_of(a, outside)));
   value arguments[2] = {instr, addresses};
   if (g->watched) gen_call_api(g, g->at->api_scattered, NULL, arguments, 2);
   do_cells(a, function, access_pointer_to(a, start), offset);
-  end_function(a, function, f, true);
+  access_end_function(a, function, f, true);
 }
 
 static void shared_inside(generator *g, value function, const void *context) {
   access copy = *(const access *)context, *a = &copy;
-  if (a->bits) a->bits = LLVMGetParam(function, BITS);
-  value lanes = gen_load(g, gen_vector_type(a->n->wide ? g->i64 : g->i32), LLVMGetParam(function, ADDRESSES), 64),
+  if (a->bits) a->bits = LLVMGetParam(function, CELLS_BITS);
+  value lanes = gen_load(g, gen_vector_type(a->n->wide ? g->i64 : g->i32), LLVMGetParam(function, CELLS_ADDRESSES), 64),
         beyond, high = NULL;
   lanes = access_narrow(a, lanes, &beyond);
   if (beyond) high = LLVMBuildICmp(a->b, LLVMIntNE, beyond, LLVMConstNull(LLVMTypeOf(beyond)), "");
-  value offset =
-      LLVMBuildAdd(a->b, lanes, gen_splat(g, LLVMBuildTrunc(a->b, LLVMGetParam(function, IMMEDIATE), g->i32, "")), "");
+  value offset = LLVMBuildAdd(
+      a->b, lanes, gen_splat(g, LLVMBuildTrunc(a->b, LLVMGetParam(function, CELLS_IMMEDIATE), g->i32, "")), "");
   value bytes = gen_field(g, g->i32, g->warp, g->at->warp_shared_bytes),
         room = LLVMBuildSub(a->b, bytes, gen_i32(g, a->total), "");
   value outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, room), "");
   /* the sum may not fit either */
-  if (high) outside = any_of(a, outside, any_of(a, high, LLVMBuildICmp(a->b, LLVMIntULT, offset, lanes, "")));
-  if (a->total > 1) outside = any_of(a, outside, misaligned(a, offset, g->i32));
+  if (high)
+    outside = access_any_of(a, outside, access_any_of(a, high, LLVMBuildICmp(a->b, LLVMIntULT, offset, lanes, "")));
+  if (a->total > 1) outside = access_any_of(a, outside, access_misaligned(a, offset, g->i32));
   fork f = access_begin_fast(
-      a, access_both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), none_of(a, outside)));
-  if (g->traced) access_tell_passes_of(a, LLVMGetParam(function, INSTR), access_ask_conflicts(a, offset));
+      a, access_both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), access_none_of(a, outside)));
+  if (g->traced) access_tell_passes_of(a, LLVMGetParam(function, CELLS_INSTR), access_ask_conflicts(a, offset));
   do_cells(a, function, access_shared_base(a), offset);
-  end_function(a, function, f, false);
+  access_end_function(a, function, f, false);
 }
 
 /* ---- its calls ---- */
@@ -508,30 +509,41 @@ bool access_cells_are_faster(const access *a, bool global) {
 
 bool access_has_cells(const access *a, bool global) {
   const native_instr *n = a->n;
+  if (n->space == NATIVE_LOCAL) return access_has_local(a);
   return global || (n->immediate >= 0 && n->immediate <= INT32_MAX && (!a->g->traced || a->total == 4));
 }
 
-void access_call_cells(const access *a, bool global) {
+value access_addresses(const access *a) {
+  value places[2];
+  operand_places(a->g, a->n->operands, true, places);
+  return places[0];
+}
+
+void access_call_cells(const access *a, bool global, value addresses) {
   generator *g = a->g;
   const native_instr *n = a->n;
+  bool local = n->space == NATIVE_LOCAL;
+  uint32_t kind = local ? 2 : global;
+  gen_inside inside = local ? access_local_inside : global ? global_inside : shared_inside;
   char name[80];
-  snprintf(name, sizeof name, "cells_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u", g->masked, global, a->bits != NULL, n->store,
+  snprintf(name, sizeof name, "cells_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u", g->masked, kind, a->bits != NULL, n->store,
            n->bytes, n->elements, n->slot_bytes, n->sign, n->to16, n->wide, n->flow, n->observes);
   value more[5 + 2 * 4] = {gen_instr_address(g), a->bits ? a->bits : gen_i32(g, UINT32_MAX),
                            gen_i64(g, (uint64_t)n->immediate)};
-  operand_places(g, n->operands, true, more + 3);
+  operand_places(g, n->operands, false, more + 3);
+  more[3] = addresses;
   if (a->guard) gen_write_back(g, n->operands + n->read_count - 1); /* the handler looks at it */
   for (uint32_t e = 0; e < n->elements; e++) {
     uint32_t k = n->store ? n->operands + 1 + e : access_written(a, e);
     if (!n->store && a->guard) gen_write_back(g, k); /* of lanes whose guard is false */
     operand_places(g, k, n->store, more + 5 + 2 * e);
   }
-  gen_call_outline(g, name, NULL, more, 5 + 2 * n->elements, global ? global_inside : shared_inside, a);
+  gen_call_outline(g, name, NULL, more, 5 + 2 * n->elements, inside, a);
 }
 
 bool access_cells(const access *a, bool global) {
   if (!access_has_cells(a, global)) return false;
-  access_call_cells(a, global);
+  access_call_cells(a, global, access_addresses(a));
   gen_written(a->g, a->n);
   return true;
 }

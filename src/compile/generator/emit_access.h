@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of loads and stores: one access under construction, and what emit_memory.c, shared.c and cells.c make for
- * each other.
+/* The inside of loads and stores: one access under construction, and what emit_memory.c, shared.c, cells.c and local.c
+ * make for each other.
  *
  * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
  * handler does the whole access, and counts it. */
@@ -56,6 +56,24 @@ bool access_cells(const access *a, bool global);
  * the handler is for a full warp. */
 bool access_cells_are_faster(const access *a, bool global);
 bool access_has_cells(const access *a, bool global);
-void access_call_cells(const access *a, bool global);
+void access_call_cells(const access *a, bool global, value addresses);
+/* Where all lanes' addresses are in memory: in the frame, or put on the stack. */
+value access_addresses(const access *a);
+/* The parameters of the functions that do it, behind those that all such functions have: for the addresses, and for
+ * each element its row; where they are, and their places in the frame. */
+enum { CELLS_INSTR = 3, CELLS_BITS, CELLS_IMMEDIATE, CELLS_ADDRESSES, CELLS_ADDRESSES_PLACE, CELLS_ROWS };
+value access_row_of(value function, uint32_t element);
+/* i1: is no lane of `bad` (<32 x i1>) among those that access? */
+value access_none_of(const access *a, value bad);
+value access_any_of(const access *a, value x, value y);
+value access_misaligned(const access *a, value lanes, LLVMTypeRef type);
+/* Behind the fast way: makes the slow one, and returns. */
+void access_end_function(const access *a, value function, fork f, bool global);
+
+/* ---- local.c ---- */
+bool access_has_local(const access *a);                                      /* is it of a kind that is done here? */
+void access_local_inside(generator *g, value function, const void *context); /* by access_call_cells: any lanes */
+/* One offset for all lanes of a full warp, known to be that by the plan. */
+bool access_local_rows(const access *a, value base);
 
 #endif

@@ -132,6 +132,10 @@ static bool good_move(const checker *c, const native_instr *n) {
 #define WIDTHS(...) ((const uint8_t[]){__VA_ARGS__, 0xff})
   static const uint8_t none[] = {0xff};
   switch (n->op) {
+  case NATIVE_SHUFFLE:
+    return !c->head->any && n->guard == NATIVE_NONE && n->aux <= EXEC_SHFL_IDX &&
+           widths(c, n, WIDTHS(4, 4, 4), n->write_count > 1 ? WIDTHS(4, 0) : WIDTHS(4)) &&
+           c->operands[n->operands + 1].constant == 1 && c->operands[n->operands + 2].constant == 1;
   case NATIVE_SREG:
     return n->write_count && (widths(c, n, none, WIDTHS(4)) || widths(c, n, none, WIDTHS(8))) &&
            (c->operands[n->operands + n->read_count].bytes == 4 || !plan_native_register(n->aux));
@@ -164,6 +168,7 @@ static bool good_instr(checker *c, const native_instr *n) {
   case NATIVE_HANDLER:
   case NATIVE_NOTHING:
   case NATIVE_SYNC: return true;
+  case NATIVE_WARP_SYNC: return !c->head->any && n->guard == NATIVE_NONE && !n->write_count;
   case NATIVE_BRANCH:
   case NATIVE_BRANCH_IF: return n->target < c->function->count;
   case NATIVE_ACCESS: return good_access(c, n);

@@ -7,9 +7,12 @@
  *   windows (full warps) shared, cells of 4 and 8 bytes and vectors of them: each piece of the warp inside what its own
  *   row would take:
  *                        loads of it and permutations
+ *   a row of some lanes  global and shared, with AVX-512: consecutive cells in lane order, under their mask
  *   cells                global and shared, of some lanes, or of full warps that are none of these: eight lanes at once
  *                        where they are a row or two, else each lane's by itself; with AVX-512, loads of words under a
  *                        mask are gathers
+ *   local memory         one offset for all lanes of full warps: rows of words; any offsets: gathers and scatters of
+ *                        words, without AVX-512 of full warps only
  *
  * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
  * handler does the whole access, and counts it. */
@@ -75,8 +78,9 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.slow);
   bool global = n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC;
-  if (!scalar && g->full && !a->guard && n->space != NATIVE_PARAM && access_cells_are_faster(a, global))
-    access_call_cells(a, global);
+  bool others = n->space == NATIVE_PARAM || n->space == NATIVE_LOCAL; /* where the slow way is for faults alone */
+  if (!scalar && g->full && !a->guard && !others && access_cells_are_faster(a, global))
+    access_call_cells(a, global, access_addresses(a));
   else gen_call_handler(g, n);
   value slow[4];
   for (uint32_t e = 0; e < n->elements && !n->store; e++) {
@@ -206,6 +210,121 @@ static bool row_of_global(const access *a, value lanes) {
   return true;
 }
 
+/* ---- a row of some lanes ---- */
+
+/* Of AVX-512: elsewhere masked stores are slow. Where lanes have parted for long, they are few, or their addresses are
+ * no row. Nothing has to be told. */
+static bool may_be_masked_row(const access *a, bool global) {
+  const native_instr *n = a->n;
+  return a->g->wide_vectors && (a->g->full || a->g->masked) && !a->g->traced && !a->g->watched && n->elements == 1 &&
+         n->bytes == n->slot_bytes && n->bytes >= 4 && access_has_cells(a, global);
+}
+
+static value lane_number(const access *a, const char *count, bool from_above) {
+  generator *g = a->g;
+  value arguments[2] = {a->bits, LLVMConstInt(g->i1, 0, false)};
+  value zeros = gen_intrinsic(g, count, &g->i32, 1, arguments, 2);
+  if (from_above) zeros = LLVMBuildSub(a->b, gen_i32(g, EXEC_LANES - 1), zeros, "");
+  return LLVMBuildAnd(a->b, zeros, gen_i32(g, EXEC_LANES - 1), ""); /* no lane: any number */
+}
+
+typedef struct masked_row {
+  value first, last; /* i32: lanes */
+  value met;         /* the address of lane `first`, or its offset in shared memory: i64 */
+  value good;        /* are the lanes that access a row? */
+} masked_row;
+
+/* addresses: the same as `lanes`, in memory. */
+static masked_row find_masked_row(const access *a, value lanes, value addresses, LLVMTypeRef type) {
+  generator *g = a->g;
+  masked_row r = {lane_number(a, "llvm.cttz", false), lane_number(a, "llvm.ctlz", true), NULL, NULL};
+  value wide = LLVMBuildZExt(a->b, r.first, g->i64, ""), number = type == g->i32 ? r.first : wide;
+  value cell = LLVMBuildMul(a->b, wide, gen_i64(g, type == g->i32 ? 4 : 8), "");
+  value at = gen_field(g, type, LLVMBuildGEP2(a->b, g->i8, addresses, &cell, 1, ""), 0);
+  value step = LLVMConstInt(type, a->total, false);
+  value start = LLVMBuildSub(a->b, at, LLVMBuildMul(a->b, number, step, ""), "");
+  value row = LLVMBuildAdd(a->b, gen_splat(g, start), access_ladder(g, type, a->total), "");
+  value off = LLVMBuildAnd(a->b, gen_bits(g, LLVMBuildICmp(a->b, LLVMIntNE, lanes, row, "")), a->bits, "");
+  r.good = LLVMBuildICmp(a->b, LLVMIntEQ, off, gen_i32(g, 0), "");
+  r.good = access_both(a, r.good, LLVMBuildICmp(a->b, LLVMIntNE, a->bits, gen_i32(g, 0), ""));
+  if (type == g->i32) at = LLVMBuildZExt(a->b, at, g->i64, "");
+  r.met = LLVMBuildAdd(a->b, at, gen_i64(g, (uint64_t)a->n->immediate), "");
+  return r;
+}
+
+/* Is what these lanes access, from `offset` on, in `room` bytes, and the first lane's cell aligned? */
+static value masked_row_inside(const access *a, const masked_row *r, value offset, value room) {
+  generator *g = a->g;
+  value span = LLVMBuildZExt(a->b, LLVMBuildSub(a->b, r->last, r->first, ""), g->i64, "");
+  span = LLVMBuildMul(a->b, LLVMBuildAdd(a->b, span, gen_i64(g, 1), ""), gen_i64(g, a->total), "");
+  value good = access_both(a, r->good, LLVMBuildICmp(a->b, LLVMIntULT, offset, room, ""));
+  good = access_both(a, good, access_at_least(a, LLVMBuildSub(a->b, room, offset, ""), span));
+  value low = LLVMBuildAnd(a->b, r->met, gen_i64(g, a->total - 1), "");
+  return access_both(a, good, LLVMBuildICmp(a->b, LLVMIntEQ, low, gen_i64(g, 0), ""));
+}
+
+/* p: where lane 0's cell would be. `kept`: what lanes that do not access have. Returns what is loaded. */
+static value move_masked_row(const access *a, value p, value kept) {
+  generator *g = a->g;
+  LLVMTypeRef type = gen_vector_type(a->cell), pointer = LLVMPointerType(type, 0), types[2] = {type, pointer};
+  value at = LLVMBuildBitCast(a->b, p, pointer, ""), mask = gen_lanes(g, a->bits), align = gen_i32(g, a->n->bytes);
+  if (a->n->store) {
+    value arguments[4] = {gen_vector(g, a->n->operands + 1), at, align, mask};
+    return gen_intrinsic(g, "llvm.masked.store", types, 2, arguments, 4);
+  }
+  value arguments[4] = {at, align, mask, kept};
+  return gen_intrinsic(g, "llvm.masked.load", types, 2, arguments, 4);
+}
+
+/* How much there is from where on: of the allocation that the instruction met last, or of shared memory. */
+static value masked_row_room(const access *a, bool global, value met, value *offset) {
+  generator *g = a->g;
+  *offset = met;
+  if (!global) return LLVMBuildZExt(a->b, gen_field(g, g->i32, g->warp, g->at->warp_shared_bytes), g->i64, "");
+  value record = access_record_of(a, gen_instr_address(g));
+  *offset = LLVMBuildSub(a->b, met, gen_field(g, g->i64, record, g->at->record_address), "");
+  return gen_field(g, g->i64, record, a->n->store ? g->at->record_writable : g->at->record_readable);
+}
+
+/* Behind the fast way, which has loaded that. */
+static void end_masked_row(const access *a, bool global, fork f, value addresses, value loaded) {
+  generator *g = a->g;
+  const native_instr *n = a->n;
+  if (global)
+    LLVMBuildStore(a->b, LLVMBuildAdd(a->b, gen_read(g, g->i64, g->accesses), gen_i64(g, 1), ""), g->accesses);
+  LLVMBasicBlockRef fast_end = LLVMGetInsertBlock(a->b);
+  LLVMBuildBr(a->b, f.on);
+  LLVMPositionBuilderAtEnd(a->b, f.slow);
+  access_call_cells(a, global, addresses);
+  value slow = n->store ? NULL : gen_frame_vector(g, g->plan->slot_of[access_written(a, 0)]);
+  LLVMBasicBlockRef slow_end = LLVMGetInsertBlock(a->b);
+  LLVMBuildBr(a->b, f.on);
+  LLVMPositionBuilderAtEnd(a->b, f.on);
+  if (n->store) return;
+  value phi = LLVMBuildPhi(a->b, LLVMTypeOf(slow), ""), from[2] = {loaded, slow};
+  LLVMBasicBlockRef blocks[2] = {fast_end, slow_end};
+  LLVMAddIncoming(phi, from, blocks, 2);
+  gen_put(g, access_written(a, 0), NULL, phi);
+}
+
+/* Some lanes access consecutive cells in lane order; else their cells, one by one. */
+static bool masked_row_of(const access *a, bool global) {
+  generator *g = a->g;
+  value lanes = gen_vector(g, a->n->operands), addresses = access_addresses(a),
+        kept = LLVMGetUndef(gen_vector_type(a->cell)), offset;
+  /* known on both ways */
+  if (a->n->store) gen_vector(g, a->n->operands + 1);
+  else if (a->guard) kept = gen_vector(g, access_written(a, 0));
+  masked_row r = find_masked_row(a, lanes, addresses, a->n->wide ? g->i64 : g->i32);
+  value room = masked_row_room(a, global, r.met, &offset);
+  fork f = access_begin_fast(a, masked_row_inside(a, &r, offset, room));
+  value before = LLVMBuildMul(a->b, LLVMBuildZExt(a->b, r.first, g->i64, ""), gen_i64(g, a->total), ""),
+        base = LLVMBuildSub(a->b, r.met, before, "");
+  value p = global ? access_pointer_to(a, base) : LLVMBuildGEP2(a->b, g->i8, access_shared_base(a), &base, 1, "");
+  end_masked_row(a, global, f, addresses, move_masked_row(a, p, kept));
+  return true;
+}
+
 /* ---- choosing ---- */
 
 static value guard_of(const access *a) {
@@ -230,14 +349,19 @@ bool gen_access(generator *g, const native_instr *n) {
     parameter(&a);
     return true;
   }
-  if (!global && n->space != NATIVE_SHARED) return false;
+  bool local = n->space == NATIVE_LOCAL;
+  if (local ? !access_has_local(&a) : !global && n->space != NATIVE_SHARED) return false;
   value one = guarded || (n->store && !g->full) ? NULL : gen_scalar(g, n->operands);
-  if (one) return global ? one_global(&a, one) : access_one_shared(&a, one);
-  if (!g->full || guarded) {
+  if (local && one && g->full) return access_local_rows(&a, one);
+  /* without gathers under a mask */
+  if (local && !g->wide_vectors && (!g->full || guarded)) return false;
+  if (one && !local) return global ? one_global(&a, one) : access_one_shared(&a, one);
+  if (local || !g->full || guarded) {
     a.guard = guard_of(&a);
-    if (!a.guard) a.bits = g->active;
-    else if (g->full) a.bits = a.guard;
-    else a.bits = LLVMBuildAnd(a.b, g->active, a.guard, "");
+    value running = g->full ? NULL : g->active;
+    if (a.guard) a.bits = running ? LLVMBuildAnd(a.b, running, a.guard, "") : a.guard;
+    else a.bits = running;
+    if (!local && may_be_masked_row(&a, global)) return masked_row_of(&a, global);
     return access_cells(&a, global);
   }
   if (global) return row_of_global(&a, gen_vector(g, n->operands));

@@ -29,10 +29,12 @@ bool plan_is_scalar(const native_instr *n) {
   case NATIVE_NOTHING:
   case NATIVE_BRANCH:
   case NATIVE_BRANCH_IF:
-  case NATIVE_SYNC: return false;
+  case NATIVE_SYNC:
+  case NATIVE_WARP_SYNC: return false;
   case NATIVE_ACCESS:
     return !n->store && (n->space == NATIVE_PARAM || n->space == NATIVE_GLOBAL || n->space == NATIVE_SHARED);
   case NATIVE_SREG: return plan_uniform_register(n->aux);
+  case NATIVE_SHUFFLE: return n->write_count == 1; /* its predicate is not */
   default: return true;
   }
 }

@@ -18,8 +18,8 @@ typedef struct plan_slot {
   uint8_t bytes;
 } plan_slot;
 
-#define PLAN_HAMMOCK_BLOCKS 12
-#define PLAN_HAMMOCK_LONGEST 48u /* instructions */
+#define PLAN_HAMMOCK_BLOCKS 24
+#define PLAN_HAMMOCK_LONGEST 96u /* instructions */
 
 typedef struct plan_block {
   uint32_t first, end;          /* instructions */

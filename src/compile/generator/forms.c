@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "exec/core.h"
 #include "exec/instructions/ops_table.h"
+#include "exec/instructions/shuffle_lanes.h"
 
 typedef struct lanes { /* one form under construction */
   generator *g;
@@ -219,6 +220,31 @@ static value smaller_float(const lanes *l, value a, value b, bool largest) { /* 
   return choose(l, is_nan(l, a), b, result);
 }
 
+/* A float, cut, as 32 bits; of a NaN the top bit if it is an f64, and 0 if it is an f32. */
+static value to_integer(const lanes *l, value a, bool is_signed) {
+  uint32_t bits = kinds[l->n->src_kind[0]].bits;
+  LLVMTypeRef types[2] = {int_type(l, 32), float_type(l, bits)};
+  value r = gen_intrinsic(l->g, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &a, 1);
+  return bits == 64 ? choose(l, is_nan(l, a), number(l, 32, 0x80000000u), r) : r;
+}
+
+/* ops_ftz_upper */
+static value flush_upper(const lanes *l, value bits) {
+  value magnitude = LLVMBuildAnd(l->b, bits, number(l, 64, UINT64_C(0x7fffffff00000000)), "");
+  value small = LLVMBuildICmp(l->b, LLVMIntULT, magnitude, number(l, 64, UINT64_C(0x0010000000000000)), "");
+  value sign = LLVMBuildAnd(l->b, bits, number(l, 64, UINT64_C(1) << 63), "");
+  return choose(l, small, sign, LLVMBuildAnd(l->b, bits, number(l, 64, UINT64_C(0xffffffff00000000)), ""));
+}
+
+/* ops_rcp_upper, ops_rsqrt_upper */
+static value upper_reciprocal(const lanes *l, value a, bool root) {
+  value x = as_float(l, flush_upper(l, a), 64);
+  if (root) x = call1(l, "llvm.sqrt", x, float_type(l, 64));
+  value r = LLVMBuildFDiv(l->b, real(l, 64, UINT64_C(0x3ff0000000000000)), x, "");
+  value nearest = LLVMBuildAdd(l->b, as_int(l, r, 64), number(l, 64, UINT64_C(0x80000000)), "");
+  return choose(l, is_nan(l, r), number(l, 64, UINT64_C(0x7fffffff00000000)), flush_upper(l, nearest));
+}
+
 /* One value only: a vector of divisions is the handler's. */
 static value divide(const lanes *l, value a, value b, bool remainder) {
   bool is_signed = kinds[l->n->src_kind[0]].class == 'S';
@@ -312,15 +338,14 @@ static value integer_form(const lanes *l, const value *a) {
   case NATIVE_BFI: r = bit_field(l, a, true); break;
   case NATIVE_SELECT: r = choose(l, a[2], a[0], a[1]); break;
   case NATIVE_FNEG: r = LLVMBuildXor(b, a[0], number(l, bits, UINT64_C(1) << (bits - 1)), ""); break;
-  case NATIVE_FABS: r = LLVMBuildAnd(b, a[0], number(l, bits, 0x7fffffffu), ""); break;
-  case NATIVE_FLOAT_TO_S32:
-  case NATIVE_FLOAT_TO_U32: {
-    LLVMTypeRef types[2] = {int_type(l, 32), float_type(l, 32)};
-    value argument = a[0];
-    r = gen_intrinsic(l->g, n->op == NATIVE_FLOAT_TO_S32 ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &argument,
-                      1);
+  case NATIVE_FABS:
+    if (bits == 64) return NULL; /* NaNs keep their sign */
+    r = LLVMBuildAnd(b, a[0], number(l, bits, 0x7fffffffu), "");
     break;
-  }
+  case NATIVE_FLOAT_TO_S32: r = to_integer(l, a[0], true); break;
+  case NATIVE_FLOAT_TO_U32: r = to_integer(l, a[0], false); break;
+  case NATIVE_RCP_UPPER: r = upper_reciprocal(l, a[0], false); break;
+  case NATIVE_RSQRT_UPPER: r = upper_reciprocal(l, a[0], true); break;
   default: return NULL;
   }
   return encode_int(l, r, result_bits, is_signed, n->dst_kind);
@@ -354,6 +379,22 @@ static value float_form(const lanes *l, const value *a, value *raw) {
     break;
   case NATIVE_FMIN: r = smaller_float(l, a[0], a[1], false); break;
   case NATIVE_FMAX: r = smaller_float(l, a[0], a[1], true); break;
+  case NATIVE_FABS:
+    r = choose(l, is_nan(l, a[0]), a[0], call1(l, "llvm.fabs", a[0], float_type(l, bits)));
+    return encode_float(l, r, n->dst_kind);
+  case NATIVE_FNEAREST:
+  case NATIVE_FCUT:
+  case NATIVE_FDOWN:
+  case NATIVE_FUP: {
+    static const char *const names[] = {"llvm.roundeven", "llvm.trunc", "llvm.floor", "llvm.ceil"};
+    r = call1(l, names[n->op - NATIVE_FNEAREST], a[0], float_type(l, bits));
+    count = 1;
+    break;
+  }
+  case NATIVE_FCOPY:
+    r = a[0];
+    count = 1;
+    break;
   case NATIVE_TO_FLOAT: {
     LLVMTypeRef type = float_type(l, kinds[n->dst_kind].bits);
     r = kinds[n->src_kind[0]].class == 'S' ? LLVMBuildSIToFP(b, a[0], type, "") : LLVMBuildUIToFP(b, a[0], type, "");
@@ -483,6 +524,23 @@ static bool special_form(generator *g, const native_instr *n) {
   return true;
 }
 
+/* The second and third source are constants (emit_check.c). */
+static bool shuffle_form(generator *g, const native_instr *n) {
+  const native_operand *sources = &g->plan->operands[n->operands];
+  uint32_t lane[EXEC_LANES],
+      valid = shuffle_lanes((exec_sync_mode)n->aux, (uint32_t)sources[1].value, (uint32_t)sources[2].value, lane);
+  value one = gen_scalar(g, n->operands), pick[EXEC_LANES];
+  for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, lane[l]);
+  if (one) {
+    put(g, n, 0, one, false);
+  } else {
+    value from = gen_vector(g, n->operands);
+    put(g, n, 0, LLVMBuildShuffleVector(g->b, from, from, LLVMConstVector(pick, EXEC_LANES), ""), true);
+  }
+  if (n->write_count > 1) put(g, n, 1, gen_i32(g, valid), true);
+  return true;
+}
+
 static bool move_form(generator *g, const native_instr *n, const lanes *l, const value *a) {
   LLVMBuilderRef b = g->b;
   switch (n->op) {
@@ -536,11 +594,12 @@ static bool any_nan_will_do(const native_instr *n) {
        compares = n->op >= NATIVE_CMP_EQ && n->op <= NATIVE_CMP_NAN;
   if (kinds[n->src_kind[0]].class != 'F') return false;
   return computes || compares || n->op == NATIVE_FMIN || n->op == NATIVE_FMAX || n->op == NATIVE_FLOAT_TO_S32 ||
-         n->op == NATIVE_FLOAT_TO_U32;
+         n->op == NATIVE_FLOAT_TO_U32 || (n->op >= NATIVE_FNEAREST && n->op <= NATIVE_FCOPY);
 }
 
 bool gen_form(generator *g, const native_instr *n) {
   if (n->op == NATIVE_SREG) return special_form(g, n);
+  if (n->op == NATIVE_SHUFFLE) return shuffle_form(g, n);
   uint32_t count = sources_of(n);
   bool vector = !all_scalar(g, n, count);
   if (n->op >= NATIVE_PRED_MOVE && n->op <= NATIVE_PRED_XOR) {

@@ -306,6 +306,7 @@ void gen_compute(generator *g, const native_instr *n) {
   switch (n->op) {
   case NATIVE_NOTHING: return;
   case NATIVE_HANDLER: gen_handler(g, n); return;
+  case NATIVE_WARP_SYNC: LLVMBuildFence(g->b, LLVMAtomicOrderingSequentiallyConsistent, true, ""); return;
   case NATIVE_ACCESS:
     if (!gen_access(g, n)) gen_handler(g, n);
     return;
@@ -495,7 +496,7 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
   LLVMTypeRef parameters[3] = {g->pointer, g->i32, g->pointer};
   g->plan = p;
   g->full = !g->request->any;
-  g->hammock_room = p->count / 2 + 48;
+  g->hammock_room = p->count / 2 + 96;
   g->has_sfu = function->has_sfu;
   g->has_fp64 = function->has_fp64;
   g->function = LLVMAddFunction(g->module, name, LLVMFunctionType(g->i32, parameters, 3, false));

@@ -38,7 +38,13 @@ static bool pass(const plan *p, plan_hammock *h, front *f, uint32_t b) {
     return false;
   h->inside[h->count++] = b;
   for (uint32_t n = block->first; n < block->end; n++) {
-    if (p->code[n].op == NATIVE_EXIT || p->code[n].op == NATIVE_SYNC) return false;
+    switch (p->code[n].op) {
+    case NATIVE_EXIT:
+    case NATIVE_SYNC:
+    case NATIVE_SHUFFLE:
+    case NATIVE_WARP_SYNC: return false;
+    default: break;
+    }
     h->starts |= (p->code[n].attention & EXEC_ATTEND_START) != 0;
   }
   for (uint32_t s = 0; s < block->next_count; s++)

@@ -101,6 +101,10 @@ static CUresult copy_box(const copy_end *to, const copy_end *from, size_t width,
   return libcuda_result(engine_box_run(&box));
 }
 
+/* The pitch of a single row does not matter. (The manual asks that it is no less than the row; NVIDIA's own samples,
+ * cuSOLVER's cusolver_irs_lapack among them, copy a row whose pitch is.) */
+static size_t pitch_of(const CUDA_MEMCPY2D *c, size_t pitch, size_t y) { return c->Height == 1 && !y ? 0 : pitch; }
+
 static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool async) {
   if (!c) return CUDA_ERROR_INVALID_VALUE;
   copy_end to = {.x = c->dstXInBytes,
@@ -109,7 +113,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool 
                  .host = c->dstHost,
                  .device = c->dstDevice,
                  .array = c->dstArray,
-                 .pitch = c->dstPitch,
+                 .pitch = pitch_of(c, c->dstPitch, c->dstY),
                  .height = c->Height};
   copy_end from = {.x = c->srcXInBytes,
                    .y = c->srcY,
@@ -117,7 +121,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool 
                    .host = c->srcHost,
                    .device = c->srcDevice,
                    .array = c->srcArray,
-                   .pitch = c->srcPitch,
+                   .pitch = pitch_of(c, c->srcPitch, c->srcY),
                    .height = c->Height};
   return copy_box(&to, &from, c->WidthInBytes, c->Height, 1, stream, own, async);
 }

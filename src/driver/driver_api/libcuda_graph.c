@@ -86,6 +86,7 @@ CUresult libcuda_node_params(const CUgraphNodeParams *from, engine_node_params *
   case ENGINE_NODE_RECORD: to->event = from->event; return CUDA_SUCCESS;
   case ENGINE_NODE_ALLOC: return make_alloc(&from->alloc, to);
   case ENGINE_NODE_FREE: to->memory.address = from->free; return CUDA_SUCCESS;
+  case ENGINE_NODE_VALUES: return libcuda_node_values(&from->memOp, to);
   case ENGINE_NODE_CONDITIONAL:
     to->conditional.handle = from->conditional.handle;
     to->conditional.type = (uint32_t)from->conditional.type;

@@ -22,6 +22,13 @@ typedef struct CUDA_KERNEL_NODE_PARAMS { /* of CUDA 12 on; before, it ends befor
   CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS;
 
+typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS {
+  CUcontext ctx;
+  unsigned count;
+  union engine_value *paramArray; /* CUstreamBatchMemOpParams */
+  unsigned flags;
+} CUDA_BATCH_MEM_OP_NODE_PARAMS;
+
 typedef struct CUgraphNodeParams {
   int type, reserved0[3];
   union {
@@ -41,6 +48,7 @@ typedef struct CUgraphNodeParams {
     CUevent event;
     cudaMemAllocNodeParams alloc;
     CUdeviceptr free;
+    CUDA_BATCH_MEM_OP_NODE_PARAMS memOp;
     cudaConditionalNodeParams conditional; /* and a context behind it */
   };
   long long reserved2;
@@ -48,6 +56,8 @@ typedef struct CUgraphNodeParams {
 
 CUresult libcuda_box(const CUDA_MEMCPY3D *from, engine_box *box); /* libcuda_copy.c; without a stream */
 CUresult libcuda_node_kernel(const CUDA_KERNEL_NODE_PARAMS *from, bool v2, engine_node_params *to);
+/* libcuda_graph_node.c */
+CUresult libcuda_node_values(const CUDA_BATCH_MEM_OP_NODE_PARAMS *from, engine_node_params *to);
 CUresult libcuda_node_params(const CUgraphNodeParams *from, engine_node_params *to);
 
 #endif

@@ -72,22 +72,20 @@ LIBCUDA_CALL(cuCtxGetExecAffinity, (void *affinity, int type)) {
   return affinity && !type ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Events of all streams of a context: of a green one here. */
-static CUresult not_green(const char *call) {
-  engine_say_once(call, "%s is there for green contexts only", call);
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
+/* Events of all streams of a context; those of a device's own contexts are of all of its streams. */
 LIBCUDA_CALL(cuCtxRecordEvent, (CUcontext context, CUevent event)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   CUgreenCtx green = libcuda_green_of(context);
-  return green ? libcuda_result(engine_green_record(green, event)) : not_green("cuCtxRecordEvent");
+  return libcuda_result(green ? engine_green_record(green, event)
+                              : engine_device_record(libcuda_device_of(context), event));
 }
 LIBCUDA_CALL(cuCtxWaitEvent, (CUcontext context, CUevent event)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   CUgreenCtx green = libcuda_green_of(context);
-  return green ? libcuda_result(engine_green_wait(green, event)) : not_green("cuCtxWaitEvent");
+  return libcuda_result(green ? engine_green_wait(green, event)
+                              : engine_device_wait(libcuda_device_of(context), event));
 }
 
 LIBCUDA_CALL(cuProfilerInitialize, (const char *configuration, const char *output, int mode)) {

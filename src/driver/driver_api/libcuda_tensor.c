@@ -134,3 +134,14 @@ LIBCUDA_CALL(cuTensorMapReplaceAddress, (tensor_map * map, void *address)) {
   map->address = (uint64_t)(uintptr_t)address;
   return CUDA_SUCCESS;
 }
+
+/* Which accesses beyond a tensor's end a GPU may make: none is simulated that has a choice. */
+enum { ALLOCATION_AUTO, ALLOCATION_SMALL, ALLOCATION_LARGE };
+LIBCUDA_CALL(cuTensorMapSetAllocationClass, (tensor_map * map, int wanted, int *effective)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (effective) *effective = ALLOCATION_SMALL;
+  if (!map || (uintptr_t)map % 64 || map->magic != TENSOR_MAP_MAGIC || wanted < ALLOCATION_AUTO ||
+      wanted > ALLOCATION_LARGE)
+    return CUDA_ERROR_INVALID_VALUE;
+  return CUDA_SUCCESS;
+}

@@ -290,6 +290,8 @@ static inline cudaStream_t engine_stream_handle(cudaStream_t stream, bool per_th
 }
 /* in the thread's green context, if it has one */
 ENGINE_API cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream);
+/* on that device, in no green context */
+ENGINE_API cudaError_t engine_stream_create_on(int device, unsigned flags, int priority, cudaStream_t *stream);
 ENGINE_API cudaError_t engine_stream_destroy(cudaStream_t stream);
 typedef struct engine_green engine_green;
 /* green: NULL: none */
@@ -329,8 +331,8 @@ ENGINE_API cudaError_t engine_event_elapsed(cudaEvent_t start, cudaEvent_t stop,
 /* At least one SM, each of the device's. It has a stream of its own, for NULL. A handle that is none:
  * cudaErrorContextIsDestroyed, here and below. */
 ENGINE_API cudaError_t engine_green_create(int device, const trace_sms *sms, engine_green **green);
-/* Its streams stay until they are destroyed or the device is reset, but every other use is
- * cudaErrorContextIsDestroyed. */
+/* Its streams stay until they are destroyed or the device is reset, but every other use is cudaErrorStreamDetached;
+ * before CUDA 13.1, cudaErrorContextIsDestroyed, and they cannot be destroyed. Their captures are invalid. */
 ENGINE_API cudaError_t engine_green_destroy(engine_green *green);
 ENGINE_API bool engine_green_valid(const engine_green *green);
 ENGINE_API cudaError_t engine_green_describe(engine_green *green, trace_sms *sms, uint64_t *id);
@@ -342,6 +344,17 @@ ENGINE_API cudaError_t engine_green_stream(engine_green *green, unsigned flags, 
 /* of all that its streams have to do */
 ENGINE_API cudaError_t engine_green_record(engine_green *green, cudaEvent_t event);
 ENGINE_API cudaError_t engine_green_wait(engine_green *green, cudaEvent_t event); /* all that its streams get to do */
+ENGINE_API cudaError_t engine_green_synchronize(engine_green *green);
+/* The same of a device: of all its streams, those of green contexts among them. */
+ENGINE_API cudaError_t engine_device_record(int device, cudaEvent_t event);
+ENGINE_API cudaError_t engine_device_wait(int device, cudaEvent_t event);
+/* What was asked for of work queues; nothing is simulated by it. limit 0: nothing was. */
+typedef struct engine_green_queues {
+  unsigned limit;
+  int scope;
+} engine_green_queues;
+ENGINE_API cudaError_t engine_green_get_queues(engine_green *green, engine_green_queues *queues);
+ENGINE_API cudaError_t engine_green_set_queues(engine_green *green, engine_green_queues queues);
 
 /* For the next engine_launch_run of this thread; copied. */
 ENGINE_API cudaError_t engine_declare_uses(const ff_virtual_use *uses, uint32_t count);

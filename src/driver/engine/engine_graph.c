@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "driver/engine/engine_graph_private.h"
+#include "driver/engine/engine_values.h"
 
 engine_graphs ff_graphs;
 
@@ -29,6 +30,8 @@ static void drop_params(engine_node *node) {
        i++)
     engine_graph_free(node->params.conditional.bodies[i]);
   if (node->params.kind == ENGINE_NODE_CONDITIONAL) free(node->params.conditional.bodies);
+  free((void *)(uintptr_t)node->params.values.list);
+  node->params.values.list = NULL;
   node->params.graph = NULL;
   node->params.conditional.bodies = NULL;
 }
@@ -112,8 +115,15 @@ static cudaError_t check_params(const engine_node *node, const engine_node_param
     if (node->graph->owner) return cudaErrorInvalidValue;
     return engine_graph_memory_check(params);
   case ENGINE_NODE_EMPTY: return cudaSuccess;
+  case ENGINE_NODE_VALUES: return engine_values_check_locked(params->values.list, params->values.count);
   default: return cudaErrorInvalidValue;
   }
+}
+
+static engine_value *copy_values(const engine_node_params *params) {
+  engine_value *copy = ff_alloc((params->values.count + 1) * sizeof *copy);
+  if (params->values.count) memcpy(copy, params->values.list, params->values.count * sizeof *copy);
+  return copy;
 }
 
 static bool can_change(engine_node_kind kind) { /* in an exec, other than part by part */
@@ -186,8 +196,11 @@ cudaError_t engine_node_assign(engine_node *node, const engine_node_params *para
   cudaError_t error = check_params(node, params);
   if (error) return error;
   if (params->kind == ENGINE_NODE_ALLOC) return assign_alloc(node, params);
+  /* before the node's own goes: the list may be that one */
+  engine_value *values = params->kind == ENGINE_NODE_VALUES ? copy_values(params) : NULL;
   drop_params(node);
   node->params = *params;
+  node->params.values.list = values;
   return cudaSuccess;
 }
 
@@ -197,6 +210,7 @@ static engine_node *node_make(engine_graph *graph) {
   engine_node *node = ff_alloc(sizeof *node);
   *node = (engine_node){.graph = graph,
                         .id = ++ff_graphs.next_node,
+                        .local = graph->next_local++,
                         .index = (uint32_t)graph->nodes.count,
                         .params.kind = ENGINE_NODE_EMPTY};
   FF_PUSH(&graph->nodes, node);
@@ -369,7 +383,7 @@ cudaError_t engine_graph_disconnect(engine_graph *graph, engine_node *const *fro
 
 engine_graph *engine_graph_make(void) {
   engine_graph *graph = ff_alloc(sizeof *graph);
-  *graph = (engine_graph){.device = engine_device_of(NULL), .next = ff_graphs.graphs};
+  *graph = (engine_graph){.device = engine_device_of(NULL), .id = ++ff_graphs.next_graph, .next = ff_graphs.graphs};
   ff_graphs.graphs = graph;
   engine_handles_add(&ff_engine.handles, graph, ENGINE_HANDLE_GRAPH);
   return graph;
@@ -435,6 +449,7 @@ static engine_node *node_copy(const engine_node *node, engine_graph *into, uint3
   copy->params = node->params;
   copy->params.graph = NULL;
   copy->params.conditional.bodies = NULL;
+  copy->params.values.list = node->params.values.list ? copy_values(&node->params) : NULL;
   copy->disabled = node->disabled;
   if (node->packed) {
     size_t bytes = node->params.launch.packed_bytes; /* the function may be gone with its module: it is not looked at */
@@ -514,6 +529,25 @@ cudaError_t engine_node_in_clone(engine_node *original, engine_graph *clone, eng
   for (size_t i = 0; live && i < clone->nodes.count; i++)
     if (clone->nodes.items[i]->origin == original->id) *node = clone->nodes.items[i];
   if (!*node) error = cudaErrorInvalidValue;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_node_where(engine_node *node, engine_node_place *place) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (engine_node_live(node)) *place = (engine_node_place){node->graph, node->local, node->id};
+  else error = cudaErrorInvalidValue;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_graph_id(engine_graph *graph, unsigned *id) {
+  if (!id) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (engine_graph_live(graph)) *id = graph->id;
+  else error = cudaErrorInvalidValue;
   engine_leave();
   return error;
 }

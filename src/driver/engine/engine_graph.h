@@ -33,6 +33,7 @@ typedef enum engine_node_kind { /* CUgraphNodeType, cudaGraphNodeType */
                                 ENGINE_NODE_RECORD = 7,
                                 ENGINE_NODE_ALLOC = 10,
                                 ENGINE_NODE_FREE = 11,
+                                ENGINE_NODE_VALUES = 12, /* CU_GRAPH_NODE_TYPE_BATCH_MEM_OP */
                                 ENGINE_NODE_CONDITIONAL = 13,
 } engine_node_kind;
 
@@ -57,6 +58,10 @@ typedef struct engine_node_params { /* only what the kind names */
     const cudaMemAccessDesc *access; /* of other devices; the list is copied, and the copy is the node's */
     size_t access_count;
   } memory;
+  struct { /* VALUES: the list is copied, and the copy is the node's */
+    const union engine_value *list;
+    size_t count;
+  } values;
   /* bodies are made by engine_graph_add */
   struct {
     uint64_t handle;
@@ -93,6 +98,15 @@ ENGINE_API cudaError_t engine_graph_connect(engine_graph *graph, engine_node *co
 ENGINE_API cudaError_t engine_graph_disconnect(engine_graph *graph, engine_node *const *from, engine_node *const *to,
                                                size_t count);
 ENGINE_API cudaError_t engine_graph_dot(engine_graph *graph, const char *path, unsigned flags);
+/* Where a node is. Numbers count from 1 for graphs and from 0 for the nodes of each, and are not used again. */
+typedef struct engine_node_place {
+  engine_graph *graph;
+  uint32_t local; /* in its graph, */
+  uint64_t id;    /* in the process */
+} engine_node_place;
+ENGINE_API cudaError_t engine_node_where(engine_node *node, engine_node_place *place);
+ENGINE_API cudaError_t engine_graph_id(engine_graph *graph, unsigned *id);
+ENGINE_API cudaError_t engine_exec_id(engine_exec *exec, unsigned *id); /* of no graph of the program's */
 /* Attributes of kernel nodes, by cudaLaunchAttributeID. Those not set are zeros. */
 ENGINE_API cudaError_t engine_node_attribute(engine_node *node, int attribute, cudaLaunchAttributeValue *value);
 ENGINE_API cudaError_t engine_node_set_attribute(engine_node *node, int attribute,

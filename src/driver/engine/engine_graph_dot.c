@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A graph as a DOT text (cudaGraphDebugDotPrint): one box per node, child graphs and bodies as clusters. */
+/* A graph as a DOT text (cudaGraphDebugDotPrint): one box per node, named by the numbers
+ * of its graph and of the node in it, child graphs and bodies as clusters. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,6 +22,7 @@ const char *engine_node_kind_name(engine_node_kind kind) {
   case ENGINE_NODE_ALLOC: return "alloc";
   case ENGINE_NODE_FREE: return "free";
   case ENGINE_NODE_CONDITIONAL: return "conditional";
+  case ENGINE_NODE_VALUES: return "batch mem op";
   }
   return "?";
 }
@@ -28,7 +30,7 @@ const char *engine_node_kind_name(engine_node_kind kind) {
 static void label(ff_text *out, const engine_node *node, unsigned flags) {
   const engine_node_params *p = &node->params;
   bool verbose = flags & DOT_VERBOSE;
-  ff_text_add(out, "%zu %s", (size_t)node->index, engine_node_kind_name(p->kind));
+  ff_text_add(out, "%zu %s", (size_t)node->local, engine_node_kind_name(p->kind));
   bool there = p->kind == ENGINE_NODE_KERNEL &&
                engine_handles_have(&ff_engine.handles, p->launch.function, ENGINE_HANDLE_FUNCTION);
   if (p->kind == ENGINE_NODE_KERNEL)
@@ -62,8 +64,7 @@ static void write_graph(ff_text *out, engine_graph *graph, unsigned flags, unsig
   int indent = (int)(2 * depth);
   for (size_t i = 0; i < graph->nodes.count; i++) {
     engine_node *node = graph->nodes.items[i];
-    node->index = (uint32_t)i;
-    ff_text_add(out, "%*snode_%llu [shape=box, label=\"", indent, "", (unsigned long long)node->id);
+    ff_text_add(out, "%*sgraph_%u_node_%u [shape=box, label=\"", indent, "", graph->id, node->local);
     label(out, node, flags);
     ff_text_add(out, "\"];\n");
     if (node->params.kind == ENGINE_NODE_GRAPH) write_inner(out, node->params.graph, flags, depth, clusters);
@@ -72,9 +73,8 @@ static void write_graph(ff_text *out, engine_graph *graph, unsigned flags, unsig
   }
   for (size_t i = 0; i < graph->nodes.count; i++)
     for (size_t k = 0; k < graph->nodes.items[i]->before.count; k++)
-      ff_text_add(out, "%*snode_%llu -> node_%llu;\n", indent, "",
-                  (unsigned long long)graph->nodes.items[i]->before.items[k].node->id,
-                  (unsigned long long)graph->nodes.items[i]->id);
+      ff_text_add(out, "%*sgraph_%u_node_%u -> graph_%u_node_%u;\n", indent, "", graph->id,
+                  graph->nodes.items[i]->before.items[k].node->local, graph->id, graph->nodes.items[i]->local);
 }
 
 cudaError_t engine_graph_dot(engine_graph *graph, const char *path, unsigned flags) {

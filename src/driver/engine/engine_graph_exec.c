@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "driver/engine/engine_graph_private.h"
+#include "driver/engine/engine_values.h"
 
 static bool exec_live(const engine_exec *exec) {
   return engine_handles_have(&ff_engine.handles, exec, ENGINE_HANDLE_EXEC);
@@ -280,6 +281,16 @@ cudaError_t engine_exec_flags(engine_exec *exec, uint64_t *flags) {
   return error;
 }
 
+cudaError_t engine_exec_id(engine_exec *exec, unsigned *id) {
+  if (!id) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (exec_live(exec)) *id = exec->graph->id;
+  else error = cudaErrorInvalidValue;
+  engine_leave();
+  return error;
+}
+
 /* ---- changing ---- */
 
 static engine_node *node_of(engine_graph *graph, uint64_t origin) {
@@ -307,6 +318,15 @@ static engine_node *find_node(engine_exec *exec, const engine_node *node) {
 /* A child graph in an exec is changed node by node: what it looks like must stay. */
 static bool same_shape(const engine_graph *ours, const engine_graph *theirs, engine_verdict *verdict);
 
+/* Addresses, values and what a wait compares by may change in an exec (Driver API,
+ * cuGraphExecBatchMemOpNodeSetParams). */
+static bool same_operations(const engine_node_params *a, const engine_node_params *b) {
+  bool same = a->values.count == b->values.count && (!b->values.count || b->values.list);
+  for (size_t i = 0; same && i < a->values.count; i++)
+    same = engine_value_replaces(&a->values.list[i], &b->values.list[i]);
+  return same;
+}
+
 static int parameter_change(const engine_node *ours, const engine_node *theirs) {
   const engine_node_params *a = &ours->params, *b = &theirs->params;
   switch (a->kind) {
@@ -323,6 +343,7 @@ static int parameter_change(const engine_node *ours, const engine_node *theirs) 
                    !memcmp(a->launch.cluster, b->launch.cluster, sizeof a->launch.cluster)
                ? 0
                : ENGINE_UPDATE_PARAMETERS;
+  case ENGINE_NODE_VALUES: return same_operations(a, b) ? 0 : ENGINE_UPDATE_PARAMETERS;
   case ENGINE_NODE_SET:
     return a->set.height == b->set.height || (a->set.height == 1) == (b->set.height == 1) ? 0
                                                                                           : ENGINE_UPDATE_PARAMETERS;
@@ -405,6 +426,7 @@ static cudaError_t set_locked(engine_exec *exec, engine_node *node, const engine
   if (!ours || ours->params.kind != params->kind) return cudaErrorInvalidValue;
   if (params->kind == ENGINE_NODE_ALLOC || params->kind == ENGINE_NODE_FREE || params->kind == ENGINE_NODE_CONDITIONAL)
     return cudaErrorNotSupported;
+  if (params->kind == ENGINE_NODE_VALUES && !same_operations(&ours->params, params)) return cudaErrorInvalidValue;
   if (params->kind != ENGINE_NODE_GRAPH) return engine_node_assign(ours, params);
   engine_verdict verdict;
   if (!engine_graph_live(params->graph)) return cudaErrorInvalidValue;
@@ -479,6 +501,26 @@ static bool is_over(const engine_exec *exec, const engine_stream *stream) {
   return !engine_stream_lives(stream);
 }
 
+/* Other threads may use the device while one waits, and reset it or change the node: the list is this launch's own. */
+static cudaError_t run_values(const engine_exec *exec, const engine_node *node, engine_stream *stream) {
+  size_t count = node->params.values.count;
+  cudaError_t error = engine_values_check_locked(node->params.values.list, count);
+  if (error || !count) return error;
+  engine_value *list = ff_alloc(count * sizeof *list);
+  memcpy(list, node->params.values.list, count * sizeof *list);
+  for (size_t i = 0; !error && i < count && !is_over(exec, stream); i++) {
+    if (engine_value_is_there(&list[i])) {
+      error = engine_value_write_on(&list[i], stream);
+    } else {
+      batch_end();
+      error = engine_value_wait_locked(&list[i]);
+      ff_engine.batch = ENGINE_BATCH_PAID;
+    }
+  }
+  free(list);
+  return error;
+}
+
 static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stream *stream);
 
 static uint32_t condition_value(uint64_t handle) { return *(const volatile uint32_t *)(uintptr_t)handle; }
@@ -505,6 +547,7 @@ static cudaError_t run_node(engine_exec *exec, engine_node *node, engine_stream 
   case ENGINE_NODE_COPY: return engine_copy_on(p->copy, stream, true);
   case ENGINE_NODE_SET: return engine_set_on(p->set, stream, true);
   case ENGINE_NODE_HOST: return run_host(p, stream);
+  case ENGINE_NODE_VALUES: return run_values(exec, node, stream);
   case ENGINE_NODE_GRAPH: return run_graph(exec, p->graph, stream);
   case ENGINE_NODE_CONDITIONAL: return run_conditional(exec, node, stream);
   case ENGINE_NODE_ALLOC: return engine_graph_memory_take(node->memory, stream);

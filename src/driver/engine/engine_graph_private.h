@@ -40,6 +40,7 @@ typedef struct engine_graph_memory {
 struct engine_node {
   engine_graph *graph;
   uint64_t id, origin; /* not used again; origin: the id of what it is a clone of, or 0 */
+  uint32_t local;      /* its number in the graph, likewise */
   int device;          /* where it runs, if it is a kernel; where its memory is, if it allocates */
   engine_node_params params;
   unsigned char *packed; /* KERNEL: its parameters, and pointers to each */
@@ -67,6 +68,7 @@ typedef struct engine_condition {
 
 struct engine_graph {
   int device;                  /* that was current when it was made: its reset takes it */
+  uint32_t id, next_local;     /* its number; its next node's */
   FF_VEC(engine_node *) nodes; /* in order of their making */
   engine_node *owner;
   engine_exec *exec;               /* whose copy it is; NULL: the program's */
@@ -126,6 +128,7 @@ typedef struct engine_graphs { /* all there is */
   engine_condition *conditions;
   engine_capture *captures;
   uint64_t next_node, next_capture, next_mark;
+  uint32_t next_graph;
 } engine_graphs;
 extern engine_graphs ff_graphs;
 
@@ -146,6 +149,15 @@ cudaError_t engine_node_check(const engine_node *node, const engine_node_params 
 bool engine_node_depends(const engine_node *node, const engine_node *wanted); /* comes after it, or is it */
 bool engine_graph_sort(engine_graph *graph); /* fills `order`; false: there is a cycle */
 const char *engine_node_kind_name(engine_node_kind kind);
+
+/* engine_values.c: the lock is held; a list that a node has may run later in memory that is not there yet. */
+union engine_value;
+cudaError_t engine_values_check_locked(const union engine_value *list, size_t count);
+bool engine_value_replaces(const union engine_value *old, const union engine_value *new); /* may it, in an exec? */
+bool engine_value_is_there(const union engine_value *v);           /* true for what does not wait */
+cudaError_t engine_value_wait_locked(const union engine_value *v); /* the lock is free meanwhile */
+/* nothing for what does not write */
+cudaError_t engine_value_write_on(const union engine_value *v, engine_stream *stream);
 
 void engine_graph_hold(engine_graph *graph, engine_object *object); /* one reference more, which is the graph's */
 void engine_object_drop(engine_object *object, bool held);          /* one less; held: it was a graph's */

@@ -32,6 +32,11 @@ static bool is_possible(const engine_green *green) {
   return green->count && green->list[green->count - 1] < ff_engine.machine->sm_count;
 }
 
+/* A device has such helpers, too: of all its streams. */
+static struct { engine_stream *join, *fence; } helpers[ENGINE_DEVICES_MAX];
+
+static void forget_helpers(int device) { helpers[device].join = helpers[device].fence = NULL; }
+
 cudaError_t engine_green_create(int device, const trace_sms *sms, engine_green **out) {
   if (!sms || !out) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
@@ -65,6 +70,15 @@ static bool is_helper(const engine_stream *s) {
   return s == s->green->main || s == s->green->join || s == s->green->fence;
 }
 
+static void make_orphan(engine_stream *s) {
+  engine_capture_forget(s);
+  engine_bound_forget(s);
+  free(s->tips.items);
+  free(s->known.items);
+  *s =
+      (engine_stream){.number = s->number, .device = s->device, .orphan = true, .pending = s->pending, .next = s->next};
+}
+
 cudaError_t engine_green_destroy(engine_green *green) {
   cudaError_t error = engine_enter();
   if (error) return error;
@@ -73,9 +87,7 @@ cudaError_t engine_green_destroy(engine_green *green) {
     next = s->next;
     if (s->green != green) continue;
     if (is_helper(s)) engine_stream_free(s);
-    else
-      *s = (engine_stream){
-          .number = s->number, .device = s->device, .orphan = true, .pending = s->pending, .next = s->next};
+    else make_orphan(s);
   }
   if (!error) green_free(green);
   engine_leave();
@@ -83,6 +95,7 @@ cudaError_t engine_green_destroy(engine_green *green) {
 }
 
 void engine_greens_reset(int device) { /* the streams are freed with all others */
+  forget_helpers(device);
   for (engine_green *green = ff_engine.greens, *next; green; green = next) {
     next = green->next;
     if (green->device == device) green_free(green);
@@ -129,9 +142,13 @@ void engine_green_use(engine_green *green) {
 
 /* ---- streams ---- */
 
-void engine_green_admit(engine_green *green, engine_stream *stream) {
-  if (green->fence)
-    engine_stream_wait_for(stream, engine_stream_record(green->fence), engine_stream_ready(green->fence));
+static void follow(engine_stream *stream, engine_stream *after) {
+  engine_stream_wait_for(stream, engine_stream_record(after), engine_stream_ready(after));
+}
+
+void engine_green_admit(engine_stream *stream) {
+  if (stream->green && stream->green->fence) follow(stream, stream->green->fence);
+  if (helpers[stream->device].fence) follow(stream, helpers[stream->device].fence);
 }
 
 cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priority, cudaStream_t *stream) {
@@ -142,7 +159,7 @@ cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priorit
   if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
   if (is_live(green)) {
     engine_stream *made = engine_stream_make(green->device, flags, priority, green);
-    engine_green_admit(green, made);
+    engine_green_admit(made);
     *stream = (cudaStream_t)made;
   } else {
     error = cudaErrorContextIsDestroyed;
@@ -153,28 +170,48 @@ cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priorit
 
 /* ---- events of all its streams ---- */
 
-static engine_stream *helper(engine_green *green, engine_stream **place) {
-  if (!*place) *place = engine_stream_make(green->device, cudaStreamNonBlocking, 0, green);
+static engine_stream *helper(engine_green *green, int device, engine_stream **place) {
+  if (!*place) *place = engine_stream_make(device, cudaStreamNonBlocking, 0, green);
   return *place;
 }
 
-static void join_streams(engine_green *green) {
-  engine_stream *all = helper(green, &green->join);
+static bool is_of(const engine_stream *s, const engine_green *green, int device) {
+  return !s->orphan && (green ? s->green == green : s->device == device);
+}
+
+static bool carries_work(const engine_stream *s) {
+  if (s->green && (s == s->green->join || s == s->green->fence)) return false;
+  return s != helpers[s->device].join && s != helpers[s->device].fence;
+}
+
+static cudaError_t check_event(const engine_green *green, bool of_green, cudaEvent_t handle) {
+  if (of_green && !is_live(green)) return cudaErrorContextIsDestroyed;
+  return engine_event_find(handle) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+/* green NULL: of the device. */
+static void record_all(engine_green *green, int device, engine_stream **join, cudaEvent_t handle) {
+  engine_stream *all = helper(green, device, join), *legacy = &ff_engine.legacy[device];
   for (engine_stream *s = ff_engine.streams; s; s = s->next)
-    if (s->green == green && s != green->join && s != green->fence)
-      engine_stream_wait_for(all, engine_stream_record(s), engine_stream_ready(s));
+    if (is_of(s, green, device) && carries_work(s)) follow(all, s);
+  if (!green) follow(all, legacy);
+  engine_event_record_locked(engine_event_find(handle), all);
+}
+
+static void wait_all(engine_green *green, int device, engine_stream **fence, const engine_event *event) {
+  const engine_stream *later = helper(green, device, fence);
+  for (engine_stream *s = ff_engine.streams; s; s = s->next)
+    if (is_of(s, green, device) && (carries_work(s) || s == later))
+      engine_stream_wait_for(s, event->number, event->time_ps);
+  if (!green) engine_stream_wait_for(&ff_engine.legacy[device], event->number, event->time_ps);
+  engine_time_host(ff_engine.machine->api_us);
 }
 
 cudaError_t engine_green_record(engine_green *green, cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_event *event = engine_event_find(handle);
-  if (!is_live(green)) error = cudaErrorContextIsDestroyed;
-  else if (!event) error = cudaErrorInvalidResourceHandle;
-  else {
-    join_streams(green);
-    engine_event_record_locked(event, green->join);
-  }
+  error = check_event(green, true, handle);
+  if (!error) record_all(green, green->device, &green->join, handle);
   engine_leave();
   return error;
 }
@@ -182,15 +219,62 @@ cudaError_t engine_green_record(engine_green *green, cudaEvent_t handle) {
 cudaError_t engine_green_wait(engine_green *green, cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_event *event = engine_event_find(handle);
+  error = check_event(green, true, handle);
+  const engine_event *event = error ? NULL : engine_event_find(handle);
+  if (event && event->recorded) wait_all(green, green->device, &green->fence, event);
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_device_record(int device, cudaEvent_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  error = engine_device_exists(device) ? check_event(NULL, false, handle) : cudaErrorInvalidDevice;
+  if (!error) record_all(NULL, device, &helpers[device].join, handle);
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_device_wait(int device, cudaEvent_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  error = engine_device_exists(device) ? check_event(NULL, false, handle) : cudaErrorInvalidDevice;
+  const engine_event *event = error ? NULL : engine_event_find(handle);
+  if (event && event->recorded) wait_all(NULL, device, &helpers[device].fence, event);
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_green_synchronize(engine_green *green) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
   if (!is_live(green)) error = cudaErrorContextIsDestroyed;
-  else if (!event) error = cudaErrorInvalidResourceHandle;
-  else if (event->recorded) {
-    helper(green, &green->fence);
-    for (engine_stream *s = ff_engine.streams; s; s = s->next)
-      if (s->green == green && s != green->join) engine_stream_wait_for(s, event->number, event->time_ps);
-    engine_time_host(ff_engine.machine->api_us);
-  }
+  else engine_deferred_wait_device(green->device);
+  if (!error) error = ff_engine.sticky;
+  for (engine_stream *s = ff_engine.streams; !error && s; s = s->next)
+    if (is_live(green) && s->green == green) error = engine_capture_refuse(s);
+  for (engine_stream *s = ff_engine.streams; !error && s; s = s->next)
+    if (is_live(green) && s->green == green) error = engine_synchronize_stream_locked(s);
+  engine_leave();
+  return error;
+}
+
+/* ---- work queues ---- */
+
+cudaError_t engine_green_get_queues(engine_green *green, engine_green_queues *queues) {
+  cudaError_t error = engine_enter_now();
+  if (error) return error;
+  if (is_live(green)) *queues = green->queues;
+  else error = cudaErrorContextIsDestroyed;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_green_set_queues(engine_green *green, engine_green_queues queues) {
+  cudaError_t error = engine_enter_now();
+  if (error) return error;
+  if (is_live(green)) green->queues = queues;
+  else error = cudaErrorContextIsDestroyed;
   engine_leave();
   return error;
 }

@@ -116,6 +116,7 @@ struct engine_green {
   engine_stream *main;  /* what NULL means where it is current */
   engine_stream *join;  /* engine_green_record: waits for the others; NULL: not needed yet */
   engine_stream *fence; /* engine_green_wait: what later streams wait for first; NULL likewise */
+  engine_green_queues queues;
   struct engine_green *next;
 };
 
@@ -322,8 +323,8 @@ uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
 engine_event *engine_event_find(cudaEvent_t event);
 engine_event *engine_event_make(unsigned flags); /* of the thread's device */
 void engine_event_record_locked(engine_event *event, engine_stream *stream);
-/* a new stream of it: waits for what engine_green_wait said */
-void engine_green_admit(engine_green *green, engine_stream *stream);
+/* a new stream: waits for what engine_green_wait and engine_device_wait said */
+void engine_green_admit(engine_stream *stream);
 engine_green *engine_green_current(void); /* of this thread; NULL: none */
 void engine_greens_reset(int device);
 uint32_t engine_stream_sms(const engine_stream *stream); /* how many SMs its kernels have */
@@ -530,7 +531,7 @@ engine_module *engine_module_of_text(void); /* one that has no sources yet */
 engine_module *engine_module_part(engine_module *module, engine_source source);
 /* The module's text from a folder lacks the kernel: says so once, and lists it. */
 void engine_kernels_lacks(const engine_module *module, const char *name);
-/* The kernel is asked for of a module without PTX: says its name once. */
+/* The kernel is asked for of a module without PTX: lists it, and says its name once, of the first few of a library. */
 void engine_kernels_no_text(const engine_module *module, const char *name);
 /* A registered kernel that is needed is missing, though the user has given folders. Programs ignore the error of the
  * call that needs it (PyTorch those of CUB), so it is made sticky. */

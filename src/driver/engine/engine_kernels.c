@@ -104,9 +104,10 @@ static void list_missing(const char *source, const char *kernel) {
 
 static ff_status fail_missing(const engine_module *module, ff_error *error) {
   const char *kernel = module->functions ? module->functions->name : "";
-  char *source = source_of(module), *title = engine_demangle(kernel);
   size_t count = 0;
   for (const engine_function *f = module->functions; f; f = f->next) count++;
+  /* Of a library's images, which may be hundreds, one is named where there are no folders that could have theirs. */
+  char *source = count || folder_list() ? source_of(module) : NULL, *title = engine_demangle(kernel);
   ff_text which = {0};
   if (count) ff_text_add(&which, "module %u of %s", module->number, engine_module_owner(module));
   else ff_text_add(&which, "an image of %s", engine_module_owner(module)); /* the same for all: said once */
@@ -145,10 +146,28 @@ void engine_kernels_lacks(const engine_module *module, const char *name) {
   free(title);
 }
 
+/* How many kernels of the owner have been asked for, this one included; 0: this one has been before. */
+static uintptr_t ask_kernel(const char *owner, const char *name) {
+  static ff_map asked, asked_of_owner; /* their keys live as long as the process */
+  if (ff_map_get(&asked, name)) return 0;
+  char *kept = ff_strdup(name);
+  ff_map_set(&asked, kept, kept);
+  uintptr_t count = (uintptr_t)ff_map_get(&asked_of_owner, owner) + 1;
+  ff_map_set(&asked_of_owner, count > 1 ? owner : ff_strdup(owner), (void *)count);
+  return count;
+}
+
 void engine_kernels_no_text(const engine_module *module, const char *name) {
-  char *title = engine_demangle(name);
-  engine_say_once(name, "%s has no PTX of the kernel %.300s", engine_module_owner(module), title);
+  enum { NAMED = 3 }; /* libraries ask at their start which of their kernels there are: NCCL of ten without PTX */
+  const char *owner = engine_module_owner(module);
+  uintptr_t number = ask_kernel(owner, name);
+  if (!number) return;
+  char *title = engine_demangle(name), *source = source_of(module);
+  if (number <= NAMED) engine_say("%s has no PTX of the kernel %.300s", owner, title);
+  else if (number == NAMED + 1) engine_say("%s has no PTX of further kernels: --missing FILE lists them", owner);
+  list_missing(source, name);
   free(title);
+  free(source);
 }
 
 void engine_kernels_fault(const engine_function *function, int device) {

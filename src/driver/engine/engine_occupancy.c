@@ -4,14 +4,13 @@
  * blocks = min over threads, blocks, registers and shared memory, each as the timing model counts it
  * (machine/spec/allocation.h).
  *
- * Registers are an estimate (ptx_register_estimate): a compiler spills where it exceeds what the threads of .maxntid
- * and .minnctapersm can have, so it is cut there; without those it would for 1024 threads unless the estimate exceeds
- * that by half, where no compiler would. */
+ * Registers are an estimate (ptx_register_estimate): a compiler spills where it exceeds what a thread of the device can
+ * have (63 before compute capability 3.2), or the threads of .maxntid and .minnctapersm, so it is cut there; without
+ * those it would for 1024 threads unless the estimate exceeds that by half, where no compiler would. */
 #include "driver/engine/engine_internal.h"
 #include "machine/spec/allocation.h"
 
 #define WARP 32u
-#define REGISTERS_MAX 255u   /* per thread, every device since compute capability 3.5 */
 #define DEVICE_THREADS 1024u /* per block */
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -20,7 +19,7 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t warps_by_registers(uint32_t registers) { return allocation_warps(ff_engine.machine, registers); }
 
 static uint32_t settle_registers(uint32_t estimate, uint32_t threads, bool promised) {
-  uint32_t registers = estimate < REGISTERS_MAX ? estimate : REGISTERS_MAX;
+  uint32_t registers = (uint32_t)allocation_of_thread(ff_engine.machine, estimate);
   uint32_t warps = (threads + WARP - 1) / WARP, fitting = registers;
   while (fitting > 16 && warps_by_registers(fitting) < warps) fitting--;
   return !promised && registers > fitting + fitting / 2 ? registers : fitting;

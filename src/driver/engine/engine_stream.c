@@ -94,7 +94,9 @@ engine_stream *engine_stream_make(int device, unsigned flags, int priority, engi
 static engine_stream *thread_stream(int device) {
   if (own[device].stream && own[device].generation == ff_engine.generation[device]) return own[device].stream;
   own[device].generation = ff_engine.generation[device];
-  return own[device].stream = engine_stream_make(device, cudaStreamDefault, 0, NULL);
+  own[device].stream = engine_stream_make(device, cudaStreamDefault, 0, NULL);
+  engine_green_admit(own[device].stream);
+  return own[device].stream;
 }
 
 engine_stream *engine_stream_find(cudaStream_t handle) {
@@ -108,10 +110,16 @@ engine_stream *engine_stream_find(cudaStream_t handle) {
   return stream && !stream->orphan ? stream : NULL;
 }
 
+static engine_stream *orphan(cudaStream_t handle) {
+  bool live = engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM);
+  return live && ((engine_stream *)handle)->orphan ? (engine_stream *)handle : NULL;
+}
+
+static bool can_be_detached(void) { return engine_driver_version() >= 13010; }
+
 cudaError_t engine_stream_error(cudaStream_t handle) {
-  bool orphan =
-      engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) && ((const engine_stream *)handle)->orphan;
-  return orphan ? cudaErrorContextIsDestroyed : cudaErrorInvalidResourceHandle;
+  if (!orphan(handle)) return cudaErrorInvalidResourceHandle;
+  return can_be_detached() ? cudaErrorStreamDetached : cudaErrorContextIsDestroyed;
 }
 
 void engine_stream_named(void *handle, const char *name) {
@@ -173,17 +181,36 @@ void engine_streams_reset(int device) {
   ff_engine.generation[device]++;
 }
 
+static int in_range(int priority) {
+  return priority > ENGINE_PRIORITY_LEAST      ? ENGINE_PRIORITY_LEAST
+         : priority < ENGINE_PRIORITY_GREATEST ? ENGINE_PRIORITY_GREATEST
+                                               : priority;
+}
+
 cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream) {
   if (!stream || (flags & ~(unsigned)cudaStreamNonBlocking)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  if (priority > ENGINE_PRIORITY_LEAST) priority = ENGINE_PRIORITY_LEAST;
-  if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
   engine_green *green = engine_green_current();
-  *stream = (cudaStream_t)engine_stream_make(green ? green->device : engine_device_of(NULL), flags, priority, green);
-  if (green) engine_green_admit(green, (engine_stream *)*stream);
+  int device = green ? green->device : engine_device_of(NULL);
+  *stream = (cudaStream_t)engine_stream_make(device, flags, in_range(priority), green);
+  engine_green_admit((engine_stream *)*stream);
   engine_leave();
   return cudaSuccess;
+}
+
+cudaError_t engine_stream_create_on(int device, unsigned flags, int priority, cudaStream_t *stream) {
+  if (!stream || (flags & ~(unsigned)cudaStreamNonBlocking)) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter_during_kernel();
+  if (error) return error;
+  if (engine_device_exists(device)) {
+    *stream = (cudaStream_t)engine_stream_make(device, flags, in_range(priority), NULL);
+    engine_green_admit((engine_stream *)*stream);
+  } else {
+    error = cudaErrorInvalidDevice;
+  }
+  engine_leave();
+  return error;
 }
 
 cudaError_t engine_stream_destroy(cudaStream_t handle) {
@@ -192,6 +219,7 @@ cudaError_t engine_stream_destroy(cudaStream_t handle) {
   engine_stream *stream =
       handle && handle != cudaStreamLegacy && handle != cudaStreamPerThread ? engine_stream_find(handle) : NULL;
   if (stream) stream = engine_deferred_wait_stream(stream); /* of another device than the current one */
+  else if (can_be_detached()) stream = orphan(handle);
   if (stream) engine_stream_free(stream);
   else error = engine_stream_error(handle);
   engine_leave();

@@ -131,9 +131,12 @@ static void hooks_second(void **buffer, size_t *size) {
 
 static CUresult current_context(CUcontext *context) { return cuCtxGetCurrent(context); }
 
-static CUresult checks_context(CUcontext context, uint32_t *flags, const void **other) {
-  if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  *flags = 0;
+/* What kind a context is: that of a green context is handed to the calls for those (the runtime of CUDA 13.5). */
+enum { CONTEXT_PLAIN, CONTEXT_GREEN };
+static CUresult checks_context(CUcontext context, uint32_t *kind, const void **other) {
+  if (!kind) return CUDA_ERROR_INVALID_VALUE;
+  bool green = context && libcuda_is_live(context) && libcuda_green_of(context);
+  *kind = green ? CONTEXT_GREEN : CONTEXT_PLAIN;
   return CUDA_SUCCESS;
 }
 static uint32_t checks_zero(void) { return 0; }

@@ -177,8 +177,8 @@ static cudaError_t copy_rows(flat f, uint64_t width, uint64_t height) {
       .to = f.to, .from = f.from, .width = width, .height = height, .depth = 1, .stream = f.stream, .async = f.async};
   if (!box.to.array && !box.to.address && !box.from.array) return cudaErrorInvalidValue;
   *(box.to.array ? &box.from.side : &box.to.side) = side;
-  if (width && height && !box.to.array) error = cudart_pitch(&box.to.pitch, 0, width, height > 1);
-  if (!error && width && height && !box.from.array) error = cudart_pitch(&box.from.pitch, 0, width, height > 1);
+  if (width && height && !box.to.array) error = cudart_pitch(&box.to.pitch, width, height > 1);
+  if (!error && width && height && !box.from.array) error = cudart_pitch(&box.from.pitch, width, height > 1);
   return error ? error : engine_box_run(&box);
 }
 

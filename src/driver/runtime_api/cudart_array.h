@@ -88,10 +88,9 @@ typedef struct cudaArrayMemoryRequirements {
 /* cudaErrorInvalidChannelDescriptor: no such format; cudaErrorNotSupported: one that is not there. */
 cudaError_t cudart_format(const cudaChannelFormatDesc *desc, engine_format *format);
 cudaChannelFormatDesc cudart_channel_desc(engine_format format);
-/* Checks a linear side's pitch. A pitch of 0 of a single row becomes the row's end. `rows`: there are several.
- * (cudart_copy.c) cudaErrorInvalidPitchValue: rows that overlap; cudaErrorInvalidValue: a single row longer than its
- * pitch. */
-cudaError_t cudart_pitch(uint64_t *pitch, uint64_t x, uint64_t width, bool rows);
+/* The pitch of a linear side of a 2D copy; `rows`: there are several. That of a single row becomes its width.
+ * (cudart_copy.c) cudaErrorInvalidPitchValue: rows that overlap. */
+cudaError_t cudart_pitch(uint64_t *pitch, uint64_t width, bool rows);
 /* A 3D copy's parameters as the engine has them (cudart_copy.c); box->from and ->to are not yet checked against their
  * arrays. */
 cudaError_t cudart_box(const cudaMemcpy3DParms *p, cudaStream_t stream, bool async, engine_box *box);

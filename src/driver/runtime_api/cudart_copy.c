@@ -61,21 +61,19 @@ CUDART_API cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *
 
 /* ---- 2D ---- */
 
-/* Of more rows than one none may reach into the next; that of one only if its pitch is given
- * (tests/programs/private_runtimes.c). */
-cudaError_t cudart_pitch(uint64_t *pitch, uint64_t x, uint64_t width, bool rows) {
-  uint64_t end;
-  if (__builtin_add_overflow(x, width, &end)) return cudaErrorInvalidValue;
+/* Of more rows than one none may reach into the next; NVIDIA's runtime leaves the pitch of one to the driver, which
+ * does not look at it (tests/programs/private_runtimes.c). */
+cudaError_t cudart_pitch(uint64_t *pitch, uint64_t width, bool rows) {
   if (rows && *pitch < width) return cudaErrorInvalidPitchValue;
-  if (!*pitch) *pitch = end;
-  return *pitch < end ? cudaErrorInvalidValue : cudaSuccess;
+  if (!rows) *pitch = width;
+  return cudaSuccess;
 }
 
 static cudaError_t copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                            cudaMemcpyKind kind, cudaStream_t stream, bool async) {
   bool rows = width && height > 1;
-  cudaError_t error = width && height ? cudart_pitch(&to_pitch, 0, width, rows) : cudaSuccess;
-  if (!error && width && height) error = cudart_pitch(&from_pitch, 0, width, rows);
+  cudaError_t error = width && height ? cudart_pitch(&to_pitch, width, rows) : cudaSuccess;
+  if (!error && width && height) error = cudart_pitch(&from_pitch, width, rows);
   if (error) return error;
   return run((engine_copy){.to = (uint64_t)(uintptr_t)to,
                            .from = (uint64_t)(uintptr_t)from,
@@ -130,7 +128,10 @@ static cudaError_t box_pitch(cudaExtent extent, const engine_box *box, engine_bo
   if (end->array || !extent.width || !extent.height || !extent.depth) return cudaSuccess;
   if ((extent.height > 1 || extent.depth > 1) && end->pitch < extent.width) return cudaErrorInvalidPitchValue;
   if (extent.depth > 1 && end->rows < extent.height) return cudaErrorInvalidPitchValue;
-  return cudart_pitch(&end->pitch, end->x, box->width, false);
+  uint64_t last;
+  if (__builtin_add_overflow(end->x, box->width, &last)) return cudaErrorInvalidValue;
+  if (!end->pitch) end->pitch = last;
+  return end->pitch < last ? cudaErrorInvalidValue : cudaSuccess;
 }
 
 cudaError_t cudart_box(const cudaMemcpy3DParms *p, cudaStream_t stream, bool async, engine_box *box) {

@@ -153,3 +153,9 @@ CUDART_API cudaError_t cudaEventQuery(cudaEvent_t event) { return engine_return(
 CUDART_API cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop) {
   return engine_return(engine_event_elapsed(start, stop, milliseconds));
 }
+#if CUDART_MAJOR == 12
+cudaError_t cudaEventElapsedTime_v2(float *milliseconds, cudaEvent_t start, cudaEvent_t stop);
+CUDART_API cudaError_t cudaEventElapsedTime_v2(float *milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  return cudaEventElapsedTime(milliseconds, start, stop);
+}
+#endif

@@ -28,7 +28,10 @@ static cudaError_t set_resource(const cudaResourceDesc *d, engine_texture_spec *
   return cudaErrorInvalidValue;
 }
 
-static cudaError_t set_sampler(const cudaTextureDesc *d, engine_texture_spec *spec) {
+/* Whether a caller's cudaTextureDesc has its last field; CUDA 11 has calls of both kinds. */
+enum { WITH_SEAMLESS = true, OF_THIS_MAJOR = CUDART_MAJOR >= 12 };
+
+static cudaError_t set_sampler(const cudaTextureDesc *d, bool whole, engine_texture_spec *spec) {
   exec_sampler *s = &spec->sampler;
   if ((unsigned)d->filterMode > cudaFilterModeLinear || (unsigned)d->mipmapFilterMode > cudaFilterModeLinear ||
       (unsigned)d->readMode > cudaReadModeNormalizedFloat)
@@ -45,9 +48,7 @@ static cudaError_t set_sampler(const cudaTextureDesc *d, engine_texture_spec *sp
   s->max_level = d->maxMipmapLevelClamp;
   spec->anisotropy = d->maxAnisotropy;
   spec->more = d->disableTrilinearOptimization ? MORE_UNOPTIMIZED : 0;
-#if CUDART_MAJOR >= 12
-  if (d->seamlessCubemap) spec->more |= MORE_SEAMLESS;
-#endif
+  if (whole && d->seamlessCubemap) spec->more |= MORE_SEAMLESS;
   return cudaSuccess;
 }
 
@@ -90,12 +91,12 @@ static void set_view(const cudaResourceViewDesc *d, engine_texture_spec *spec) {
 }
 
 static cudaError_t create(cudaTextureObject_t *object, const cudaResourceDesc *resource, const cudaTextureDesc *texture,
-                          const cudaResourceViewDesc *view) {
+                          bool whole, const cudaResourceViewDesc *view) {
   engine_texture_spec spec = {0};
   uint64_t handle;
   if (!object || !resource || !texture) return cudaErrorInvalidValue;
   cudaError_t error = set_resource(resource, &spec);
-  if (!error) error = set_sampler(texture, &spec);
+  if (!error) error = set_sampler(texture, whole, &spec);
   if (!error && view) set_view(view, &spec);
   if (!error && !view) error = check_reading(&spec);
   if (!error) error = engine_texture_create(&spec, &handle);
@@ -105,8 +106,17 @@ static cudaError_t create(cudaTextureObject_t *object, const cudaResourceDesc *r
 
 CUDART_API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *object, const cudaResourceDesc *resource,
                                                const cudaTextureDesc *texture, const cudaResourceViewDesc *view) {
-  return engine_return(create(object, resource, texture, view));
+  return engine_return(create(object, resource, texture, OF_THIS_MAJOR, view));
 }
+#if CUDART_MAJOR == 11
+cudaError_t cudaCreateTextureObject_v2(cudaTextureObject_t *object, const cudaResourceDesc *resource,
+                                       const cudaTextureDesc *texture, const cudaResourceViewDesc *view);
+cudaError_t cudaGetTextureObjectTextureDesc_v2(cudaTextureDesc *out, cudaTextureObject_t object);
+CUDART_API cudaError_t cudaCreateTextureObject_v2(cudaTextureObject_t *object, const cudaResourceDesc *resource,
+                                                  const cudaTextureDesc *texture, const cudaResourceViewDesc *view) {
+  return engine_return(create(object, resource, texture, WITH_SEAMLESS, view));
+}
+#endif
 
 CUDART_API cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {
   return engine_return(object ? engine_texture_destroy(object, false) : engine_start());
@@ -140,7 +150,7 @@ static cudaError_t get_resource(cudaResourceDesc *out, uint64_t object, bool sur
   return cudaSuccess;
 }
 
-static cudaError_t get_sampler(cudaTextureDesc *out, uint64_t object) {
+static cudaError_t get_sampler(cudaTextureDesc *out, bool whole, uint64_t object) {
   engine_texture_spec spec;
   if (!out) return cudaErrorInvalidValue;
   cudaError_t error = engine_texture_describe(object, false, &spec);
@@ -158,9 +168,7 @@ static cudaError_t get_sampler(cudaTextureDesc *out, uint64_t object) {
   out->minMipmapLevelClamp = s->min_level;
   out->maxMipmapLevelClamp = s->max_level;
   out->disableTrilinearOptimization = (spec.more & MORE_UNOPTIMIZED) != 0;
-#if CUDART_MAJOR >= 12
-  out->seamlessCubemap = (spec.more & MORE_SEAMLESS) != 0;
-#endif
+  if (whole) out->seamlessCubemap = (spec.more & MORE_SEAMLESS) != 0;
   return cudaSuccess;
 }
 
@@ -185,8 +193,13 @@ CUDART_API cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *out, c
   return engine_return(get_resource(out, object, false));
 }
 CUDART_API cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *out, cudaTextureObject_t object) {
-  return engine_return(get_sampler(out, object));
+  return engine_return(get_sampler(out, OF_THIS_MAJOR, object));
 }
+#if CUDART_MAJOR == 11
+CUDART_API cudaError_t cudaGetTextureObjectTextureDesc_v2(cudaTextureDesc *out, cudaTextureObject_t object) {
+  return engine_return(get_sampler(out, WITH_SEAMLESS, object));
+}
+#endif
 CUDART_API cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *out, cudaTextureObject_t object) {
   return engine_return(get_view(out, object));
 }

@@ -147,13 +147,17 @@ static void write_uuid(int number, char text[41]) {
     at += (size_t)snprintf(text + at, 41 - at, "%s%02x", gap ? "-" : "", id[i]);
   }
 }
+/* Without "GPU-" as well: so the runtime has it, and NVIDIA's cuda.core asks for a device by it. */
+static bool same_uuid(const char text[41], const char *asked) {
+  return !strncmp(text, asked, 41) || !strncmp(text + 4, asked, 37);
+}
 EXPORT(nvmlDeviceGetHandleByUUID, (const char *uuid, nvmlDevice *device)) {
   if (!initialised) return NVML_ERROR_UNINITIALIZED;
   if (!uuid || !device) return NVML_ERROR_INVALID_ARGUMENT;
   for (unsigned i = 0; i < engine_devices(); i++) {
     char text[41];
     write_uuid((int)i, text);
-    if (!strcmp(text, uuid)) return by_index(i, device);
+    if (same_uuid(text, uuid)) return by_index(i, device);
   }
   return NVML_ERROR_NOT_FOUND;
 }
@@ -227,6 +231,23 @@ static nvmlReturn pci_info(nvmlDevice device, nvmlPciInfo *info) {
 EXPORT(nvmlDeviceGetPciInfo, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }
 EXPORT(nvmlDeviceGetPciInfo_v2, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }
 EXPORT(nvmlDeviceGetPciInfo_v3, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }
+
+typedef struct nvmlPciInfoExt {
+  unsigned version, domain, bus, device, pciDeviceId, pciSubSystemId, baseClass, subClass;
+  char busId[32];
+} nvmlPciInfoExt;
+enum { CLASS_DISPLAY = 3, CLASS_3D = 2 }; /* as in pci-gpu/class */
+EXPORT(nvmlDeviceGetPciInfoExt, (nvmlDevice device, nvmlPciInfoExt *info)) {
+  nvmlPciInfo plain;
+  if (!info) return NVML_ERROR_INVALID_ARGUMENT;
+  if (info->version != NVML_STRUCT_VERSION(nvmlPciInfoExt, 1)) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  nvmlReturn error = pci_info(device, &plain);
+  if (error) return error;
+  *info =
+      (nvmlPciInfoExt){.version = info->version, .bus = plain.bus, .baseClass = CLASS_DISPLAY, .subClass = CLASS_3D};
+  snprintf(info->busId, sizeof info->busId, "%s", plain.busId);
+  return NVML_SUCCESS;
+}
 
 EXPORT(nvmlDeviceGetCudaComputeCapability, (nvmlDevice device, int *major, int *minor)) {
   int number;

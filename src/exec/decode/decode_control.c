@@ -4,6 +4,7 @@
 
 #include "exec/decode/decode.h"
 #include "exec/instructions/host_call.h"
+#include "exec/instructions/shuffle_lanes.h"
 
 /* ---- branches ---- */
 
@@ -212,8 +213,9 @@ bool decode_barrier(decoder *d) {
   if (!decode_source(d, &instr->operands[0], PTX_U32, &src[0])) return false;
   if (instr->operand_count > 1 && !decode_source(d, &instr->operands[1], PTX_U32, &src[1])) return false;
   if (arrive && src[1] == EXEC_NO_OFFSET) return decode_fail(d, "bar.arrive without a thread count");
-  return emit_sync(d, new_sync(d, EXEC_SYNC_BARRIER, arrive ? EXEC_BARRIER_ARRIVE : EXEC_BARRIER_SYNC), src, 0, 0) !=
-         NULL;
+  exec_sync *sync = new_sync(d, EXEC_SYNC_BARRIER, arrive ? EXEC_BARRIER_ARRIVE : EXEC_BARRIER_SYNC);
+  sync->plain = !arrive && src[1] == EXEC_NO_OFFSET && (src[0] & 1);
+  return emit_sync(d, sync, src, 0, 0) != NULL;
 }
 
 /* ---- shfl, vote, match, redux, elect ---- */
@@ -230,25 +232,6 @@ static bool pair_destination(decoder *d, const ptx_operand *operand, ptx_type ty
   return true;
 }
 
-/* b and c are constants: which lane each lane reads is known now (PTX ISA, "shfl.sync", the pseudo code). */
-static void constant_shfl(exec_sync *sync, uint32_t b, uint32_t c) {
-  uint32_t delta = b & 31, segment = c >> 8 & 31;
-  sync->constant = 1;
-  for (uint32_t lane = 0; lane < EXEC_LANES; lane++) {
-    uint32_t last = (lane & segment) | (c & 31 & ~segment);
-    int32_t source;
-    bool valid;
-    switch (sync->mode) {
-    case EXEC_SHFL_UP: source = (int32_t)(lane - delta), valid = source >= (int32_t)last; break;
-    case EXEC_SHFL_DOWN: source = (int32_t)(lane + delta), valid = source <= (int32_t)last; break;
-    case EXEC_SHFL_BFLY: source = (int32_t)(lane ^ delta), valid = source <= (int32_t)last; break;
-    default: source = (int32_t)((lane & segment) | (delta & ~segment)), valid = source <= (int32_t)last; break;
-    }
-    sync->lane[lane] = valid ? (uint32_t)source & 31 : lane;
-    sync->valid |= (uint32_t)valid << lane;
-  }
-}
-
 bool decode_shfl(decoder *d) {
   const ptx_instr *instr = d->instr;
   exec_sync_mode mode = ptx_has(instr, PTX_MOD_UP)     ? EXEC_SHFL_UP
@@ -262,8 +245,10 @@ bool decode_shfl(decoder *d) {
   for (uint32_t s = 0; s < sources; s++)
     if (!decode_source(d, &instr->operands[s + 1], PTX_B32, &src[s])) return false;
   if (!pair_destination(d, &instr->operands[0], PTX_B32, sync, &dst, &dst2)) return false;
-  if (instr->operands[2].kind == PTX_OPERAND_INT && instr->operands[3].kind == PTX_OPERAND_INT)
-    constant_shfl(sync, (uint32_t)instr->operands[2].bits, (uint32_t)instr->operands[3].bits);
+  if (instr->operands[2].kind == PTX_OPERAND_INT && instr->operands[3].kind == PTX_OPERAND_INT) {
+    sync->constant = 1;
+    sync->valid = shuffle_lanes(mode, (uint32_t)instr->operands[2].bits, (uint32_t)instr->operands[3].bits, sync->lane);
+  }
   return emit_sync(d, sync, src, dst, dst2) != NULL;
 }
 

@@ -71,18 +71,20 @@ static bool release_alone(core_warp *w, uint32_t id, const core_barrier *done) {
   return true;
 }
 
-/* The same for a barrier that gives no result, of which most are. */
+/* The same for a barrier that gives no result, of which most are, without an access stream, for a warp whose turn it is
+ * not: as if core_pick had been called, too. */
 static bool release_simply(core_warp *w, uint32_t id) {
-  exec_split *split = &w->others[0];
-  if (w->active || w->other_count != 1 || split->state != SPLIT_BARRIER || split->barrier != id ||
+  const exec_split *split = &w->others[0];
+  if (w->active || w->trace || w->other_count != 1 || split->state != SPLIT_BARRIER || split->barrier != id ||
       sync_of(split->pc)->mode >= EXEC_BARRIER_POPC)
     return false;
-  split->state = SPLIT_READY;
-  split->barrier = 0;
-  split->last = w->clock;
-  split->pc++;
-  w->next_key = core_key(split->frame, split->pc);
-  w->ready_count = 1;
+  w->active = split->mask;
+  w->active_count = core_lane_count(split->mask);
+  w->pc = split->pc + 1;
+  w->frame = split->frame;
+  w->segment = w->pc->index;
+  w->other_count = w->ready_count = w->rotated = 0;
+  w->next_key = EXEC_NO_KEY;
   return true;
 }
 
@@ -98,7 +100,7 @@ static void release(core_block *block, uint32_t id) {
   block->idle_turns = block->busy_turns = 0;
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
-    if (release_simply(w, id) || release_alone(w, id, &done)) {
+    if ((n != block->at && release_simply(w, id)) || release_alone(w, id, &done)) {
       block->ready |= UINT64_C(1) << n;
       continue;
     }
@@ -168,13 +170,9 @@ static bool passes(const core_warp *w, const core_barrier *barrier, uint32_t mod
          complete(w->block, barrier);
 }
 
-/* Nothing of the barrier is to be found out: a constant number, all threads, no result; the warp arrives as a whole,
- * and no one is told. */
-static bool is_simple(const core_warp *w, const exec_instr *i) {
-  const exec_sync *sync = i->side;
-  return sync->mode == EXEC_BARRIER_SYNC && i->src[1] == EXEC_NO_OFFSET && (i->src[0] & 1) && !sync->cluster &&
-         !sync->group && !sync->tensor && !w->other_count && w->active == EXEC_ALL_LANES && !w->trace &&
-         !w->launch->checker;
+/* The warp arrives as a whole, and no one is told. */
+static bool is_simple(const core_warp *w, const exec_sync *sync) {
+  return sync->plain && w->active == EXEC_ALL_LANES && !w->other_count && !w->trace && !w->launch->checker;
 }
 
 /* What core_barrier_arrive does then. */
@@ -198,7 +196,7 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   const exec_sync *sync = i->side;
   core_block *block = w->block;
   w->waiting = w->woken = 0; /* at mbarriers: mbarrier.c */
-  if (is_simple(w, i)) {
+  if (is_simple(w, sync)) {
     uint32_t number = *exec_u32(&w->x, i->src[0]);
     if (number < EXEC_CLUSTER_BARRIER && !block->barriers[number].expected)
       return arrive_simply(w, i, &block->barriers[number], number);

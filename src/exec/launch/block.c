@@ -127,7 +127,10 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   if (block->shape != launch->shape) set_shape(block, launch);
   core_cluster_place(launch, index, block->ctaid);
   block->cluster = &block->own_cluster;
-  block->own_cluster = (core_cluster){.blocks = {block}, .count = 1, .live = launch->thread_count};
+  block->own_cluster.blocks[0] = block; /* those behind `count` do not matter */
+  block->own_cluster.count = 1;
+  block->own_cluster.live = launch->thread_count;
+  block->own_cluster.arrived = 0;
   block->rank = 0;
   block->done = false;
   core_phases_start(block);
@@ -136,12 +139,13 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->live_threads = block->thread_count;
   block->ready = block->warp_count == 64 ? UINT64_MAX : (UINT64_C(1) << block->warp_count) - 1;
   block->at = block->idle_turns = block->busy_turns = block->stuck_turns = 0;
+  for (uint32_t m = block->barriers_waiting; m; m &= m - 1) /* the others are 0: core_block_check */
+    block->barriers[__builtin_ctz(m)] = (core_barrier){0};
   block->barriers_waiting = 0;
   block->pulled = false;
   if (block->tensor) block->tensor->used = false;
   block->barrier_count = block->counted = 0;
   block->print.length = 0;
-  memset(block->barriers, 0, sizeof block->barriers);
   memset(block->shared, 0, block->shared_bytes);
   block->chunk = launch->trace ? trace_chunk_begin(launch->trace, index) : NULL;
   for (uint32_t n = 0; n < block->warp_count; n++) start_warp(block, &block->warps[n]);
@@ -164,12 +168,20 @@ static _Noreturn void stop_at(core_warp *w, uint64_t executed) {
              (unsigned long long)w->launch->config->max_instructions);
 }
 
+/* Adds to a counter of the launch that its workers share, and that others may read; returns the sum. */
+static uint64_t add_shared(const core_launch *launch, uint64_t *counter, uint64_t n) {
+  if (launch->threads > 1) return __atomic_add_fetch(counter, n, __ATOMIC_RELAXED);
+  uint64_t sum = __atomic_load_n(counter, __ATOMIC_RELAXED) + n; /* by one worker, which need not lock the bus */
+  __atomic_store_n(counter, sum, __ATOMIC_RELAXED);
+  return sum;
+}
+
 /* Adds to the launch's total of warp instructions, and stops for the reasons that are looked at now and then. */
 static void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_t least) {
   core_launch *launch = block->launch;
   block->counted += w->executed - before;
   if (block->counted < least) return;
-  uint64_t total = __atomic_add_fetch(&launch->executed, block->counted, __ATOMIC_RELAXED);
+  uint64_t total = add_shared(launch, &launch->executed, block->counted);
   block->counted = 0;
   if (block->index > __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED)) longjmp(block->worker->escape, 1);
   bool cancelled = launch->config->cancel && *launch->config->cancel;
@@ -349,8 +361,8 @@ void core_block_end(core_block *block) {
   core_output_flush(launch->output, block, true);
   if (ff_check_level >= 2) core_block_check_end(block);
   if (block->chunk) trace_chunk_publish(block->chunk);
-  __atomic_add_fetch(&launch->executed, block->counted, __ATOMIC_RELAXED);
-  __atomic_add_fetch(&launch->progress, 1, __ATOMIC_RELAXED);
+  add_shared(launch, &launch->executed, block->counted);
+  add_shared(launch, &launch->progress, 1);
   if (launch->config->progress_blocks) __atomic_add_fetch(launch->config->progress_blocks, 1, __ATOMIC_RELAXED);
   back_to_pool(block);
 }

@@ -19,6 +19,14 @@
 /* ---- places ---- */
 
 void core_cluster_place(const core_launch *launch, uint64_t index, uint32_t ctaid[3]) {
+  if (launch->cluster_blocks == 1 && index <= UINT32_MAX) { /* nearly always; divisions take long */
+    uint32_t row = (uint32_t)index < launch->grid[0] ? 0 : (uint32_t)index / launch->grid[0],
+             plane = row < launch->grid[1] ? 0 : row / launch->grid[1];
+    ctaid[0] = (uint32_t)index - row * launch->grid[0];
+    ctaid[1] = row - plane * launch->grid[1];
+    ctaid[2] = plane;
+    return;
+  }
   uint32_t rank = (uint32_t)(index % launch->cluster_blocks);
   uint64_t cluster = index / launch->cluster_blocks;
   for (uint32_t axis = 0; axis < 3; axis++) {

@@ -153,9 +153,9 @@ static warp_turn yield(core_warp *w, const exec_instr *next) {
 static warp_turn none_runs(const core_warp *w) { return w->live ? TURN_BLOCKED : TURN_DONE; }
 
 /* A whole warp is at barrier w->pc. True: it goes on behind it at once. False: it waits. */
-static bool pass_barrier(core_warp *w, const step *at) {
+static bool pass_barrier(core_warp *w, uint8_t attention) {
   const exec_instr *i = w->pc;
-  uint8_t ask = i->attention & at->attention;
+  uint8_t ask = i->attention & attention;
   if (ask & EXEC_ATTEND_MARK) core_mark(w, i);
   if (ask & EXEC_ATTEND_WAIT) core_trace_waits(w, i);
   if (core_barrier_arrive(w, i)) {
@@ -175,24 +175,50 @@ static void settle_kept(core_warp *w) {
   w->kept_places = NULL;
 }
 
-typedef enum native_turn { NATIVE_GOES_ON, NATIVE_GIVES_WAY, NATIVE_WAITS } native_turn;
+/* What became of a warp in compiled code. LEFT: the interpreter goes on at w->pc, which that code left to it. GOES_ON:
+ * at w->pc, perhaps in compiled code. The others: the warp's turn is over. */
+typedef enum native_turn { NATIVE_GOES_ON, NATIVE_LEFT, NATIVE_GIVES_WAY, NATIVE_WAITS, NATIVE_ENDS } native_turn;
 
-/* Compiled code goes on at at->i. Gives way, waits: the warp's turn is over at w->pc. known: since compiled code for
- * full warps left it at the barrier before at->i, its frame has not changed. */
-static native_turn run_native(core_warp *w, step *at, bool known) {
-  const exec_native_code *code = &w->launch->native[w->function->number];
+/* Is w->pc where the kernel ends for a whole warp, of which no one is told? */
+static bool ends_here(const core_warp *w) {
+  const exec_instr *i = w->pc;
+  return (i->flow == EXEC_FLOW_EXIT || i->flow == EXEC_FLOW_RET) && i->guard == EXEC_NO_GUARD && !w->frame->parent &&
+         !w->other_count && !w->trace;
+}
+
+/* Code for full warps has left the warp at w->pc. True: that was a barrier, and the warp goes on behind it; *turn:
+ * else.
+ */
+INLINE bool pass_end(core_warp *w, uint8_t attention, native_turn *turn) {
+  if (w->pc->flow == EXEC_FLOW_BARRIER && w->pc->guard == EXEC_NO_GUARD) {
+    *turn = NATIVE_WAITS;
+    return pass_barrier(w, attention);
+  }
+  *turn = NATIVE_LEFT;
+  if (!ends_here(w)) return false;
+  core_count(w, w->pc->index + !w->pc->aux);
+  core_exit(w, w->pc);
+  *turn = NATIVE_ENDS;
+  return false;
+}
+
+/* Compiled code goes on at w->pc. known: since compiled code for full warps left it at the barrier before w->pc, its
+ * frame has not changed. attention: step.attention. */
+static native_turn run_native(core_warp *w, uint8_t attention, bool known) {
+  const exec_function *function = w->function;
+  const exec_native_code *code = &w->launch->native[function->number];
   const exec_frame *frame = w->frame;
+  native_turn turn;
   uint32_t how;
-  w->pc = at->i;
   do {
-    uint32_t number = (uint32_t)(w->pc - at->code);
+    uint32_t number = (uint32_t)(w->pc - function->code);
     bool whole = w->active == UINT32_MAX && !w->ready_count;
     how = EXEC_NATIVE_DECLINE;
     if (UNLIKELY(w->kept_places && !(known && whole))) settle_kept(w);
     if (whole) {
       how = code->full(w, number | (known ? EXEC_NATIVE_KNOWN : 0), &ISA(exec_native_calls));
-      if (how == EXEC_NATIVE_EXIT && w->pc->flow == EXEC_FLOW_BARRIER && w->pc->guard == EXEC_NO_GUARD) {
-        if (!pass_barrier(w, at)) return NATIVE_WAITS;
+      if (how == EXEC_NATIVE_EXIT) {
+        if (!pass_end(w, attention, &turn)) return turn;
         how = EXEC_NATIVE_AGAIN;
       }
     }
@@ -203,19 +229,63 @@ static native_turn run_native(core_warp *w, step *at, bool known) {
       else exec_native_wish(w->launch);
     }
   } while (how == EXEC_NATIVE_AGAIN && w->frame == frame);
-  enter(w, at);
-  at->skip = how == EXEC_NATIVE_AGAIN ? NULL : w->pc;
-  return how == EXEC_NATIVE_YIELD ? NATIVE_GIVES_WAY : NATIVE_GOES_ON;
+  if (how == EXEC_NATIVE_YIELD) return NATIVE_GIVES_WAY;
+  return how == EXEC_NATIVE_AGAIN ? NATIVE_GOES_ON : NATIVE_LEFT;
+}
+
+/* Waited a whole warp at barrier `known`, where compiled code for full warps has left it, and may it go on? Then that
+ * code goes on, and nothing of what `enter` sets has changed. */
+INLINE bool was_known(const core_warp *w, const exec_instr *known) {
+  return known && w->active == EXEC_ALL_LANES && !w->other_count && !w->starting && !w->trace && w->pc == known + 1 &&
+         (w->pc->attention & EXEC_ATTEND_NATIVE);
+}
+
+/* Begins a whole warp in compiled code? */
+INLINE bool starts_compiled(core_warp *w) {
+  const exec_native_code *native = __atomic_load_n(&w->launch->native, __ATOMIC_ACQUIRE);
+  const exec_function *kernel = w->frame->function;
+  if (!native || !native[kernel->number].full || w->active != EXEC_ALL_LANES || w->trace ||
+      !(w->pc->attention & EXEC_ATTEND_NATIVE))
+    return false;
+  w->function = kernel;
+  w->x.base[0] = w->frame->registers;
+  w->x.base[1] = kernel->constants;
+  w->x.mask = UINT32_MAX;
+  return true;
+}
+
+static warp_turn interpret(core_warp *w, const exec_instr *known, const exec_instr *skip);
+
+/* Goes on where compiled code has left it. */
+static warp_turn go_on(core_warp *w, native_turn turn) {
+  switch (turn) {
+  case NATIVE_WAITS: return TURN_BLOCKED;
+  case NATIVE_ENDS: return TURN_DONE;
+  case NATIVE_GIVES_WAY: return yield(w, w->pc);
+  case NATIVE_LEFT: return interpret(w, NULL, w->pc);
+  default: return interpret(w, NULL, NULL);
+  }
 }
 
 warp_turn ISA(core_run)(core_warp *w);
 warp_turn ISA(core_run)(core_warp *w) {
-  step at = {.skip = NULL};
   const exec_instr *known = w->known;
   w->known = NULL;
-  if (!w->started) core_warp_start(w);
+  if (LIKELY(was_known(w, known))) return go_on(w, run_native(w, 0, true));
+  if (!w->started) {
+    core_warp_start(w);
+    if (starts_compiled(w)) return go_on(w, run_native(w, 0, false));
+  }
   if (!w->active && !core_pick(w)) return none_runs(w);
+  return interpret(w, known, NULL);
+}
+
+/* The running split goes on at w->pc. known: compiled code for full warps has left it at this barrier, and it has not
+ * run since, or NULL. skip: compiled code has left this instruction to the interpreter, or NULL. */
+static __attribute__((noinline)) warp_turn interpret(core_warp *w, const exec_instr *known, const exec_instr *skip) {
+  step at;
   enter(w, &at);
+  at.skip = skip;
   known = known && at.i == known + 1 && (at.attention & at.i->attention & EXEC_ATTEND_NATIVE) ? at.i : NULL;
   if (w->kept_places && (!known || w->starting || w->ready_count)) settle_kept(w);
   for (;;) {
@@ -244,10 +314,12 @@ warp_turn ISA(core_run)(core_warp *w) {
       if (at.i == at.skip) {
         at.skip = NULL;
       } else {
-        native_turn turn = run_native(w, &at, at.i == known);
+        w->pc = at.i;
+        native_turn turn = run_native(w, at.attention, at.i == known);
         known = NULL;
-        if (turn == NATIVE_WAITS) return TURN_BLOCKED;
-        if (turn == NATIVE_GIVES_WAY) return yield(w, w->pc);
+        if (turn > NATIVE_LEFT) return go_on(w, turn);
+        enter(w, &at);
+        at.skip = turn == NATIVE_LEFT ? w->pc : NULL;
         continue;
       }
     }

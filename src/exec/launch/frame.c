@@ -39,7 +39,7 @@ exec_frame *core_frame_new(core_worker *worker, const exec_function *function) {
     worker->frame_bytes += bytes;
   }
   frame->function = function;
-  memset(frame->registers, 0, function->zero_bytes);
+  if (function->zero_bytes) memset(frame->registers, 0, function->zero_bytes);
   return frame;
 }
 
@@ -90,7 +90,7 @@ void core_warp_start(core_warp *w) {
   frame->local = 0;
   frame->stack = kernel->stack_bytes;
   clear_load_numbers(w, frame);
-  start_local(w, frame, true);
+  if (kernel->local_bytes) start_local(w, frame, true);
   w->frame = frame;
   w->pc = kernel->code;
   w->active = w->live = w->present;

@@ -153,6 +153,10 @@ static core_block *start_next(core_worker *worker, core_launch *launch) {
   uint64_t index = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED);
   do {
     if (index >= launch->blocks || stopped(launch, index)) return NULL;
+    if (launch->threads == 1) { /* no other worker takes one */
+      __atomic_store_n(&launch->next_block, index + launch->cluster_blocks, __ATOMIC_RELAXED);
+      break;
+    }
   } while (!__atomic_compare_exchange_n(&launch->next_block, &index, index + launch->cluster_blocks, true,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED));
   if (launch->native_job) exec_native_ask(launch);
@@ -169,13 +173,18 @@ static bool take_place(core_launch *launch) {
   uint32_t resident = __atomic_load_n(&launch->resident, __ATOMIC_RELAXED), wanted = launch->cluster_blocks;
   do {
     if (resident + wanted > launch->resident_limit) return false;
+    if (launch->threads == 1) {
+      __atomic_store_n(&launch->resident, resident + wanted, __ATOMIC_RELAXED);
+      return true;
+    }
   } while (!__atomic_compare_exchange_n(&launch->resident, &resident, resident + wanted, true, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED));
   return true;
 }
 
 static void leave_place(core_launch *launch) {
-  __atomic_sub_fetch(&launch->resident, launch->cluster_blocks, __ATOMIC_RELAXED);
+  if (launch->threads == 1) launch->resident -= launch->cluster_blocks;
+  else __atomic_sub_fetch(&launch->resident, launch->cluster_blocks, __ATOMIC_RELAXED);
 }
 
 /* For the only worker: which block is next must not depend on how fast the stream is read. So a new one comes
@@ -313,9 +322,13 @@ static void stop_here(worker_pool *pool) {
 }
 
 /* Of all blocks of its cluster; they are not in use any more. */
-static void end_blocks(core_launch *launch, const core_block *first, bool aborted) {
-  core_cluster cluster = *first->cluster;
+static void end_blocks(core_launch *launch, core_block *first, bool aborted) {
   leave_place(launch);
+  if (launch->cluster_blocks == 1 && !aborted) {
+    core_block_end(first);
+    return;
+  }
+  core_cluster cluster = *first->cluster;
   for (uint32_t n = 0; n < cluster.count; n++) {
     if (aborted && !cluster.blocks[n]->done) core_block_abort(cluster.blocks[n]);
     else core_block_end(cluster.blocks[n]);

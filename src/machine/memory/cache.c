@@ -17,7 +17,7 @@
 
 enum { CACHE_NO_WAY = 127 };
 
-static uint64_t lines_of(const cache *c) { return c->sets.by * c->stride; }
+static uint64_t lines_of(const cache *c) { return c->sets.by * c->ways; }
 
 /* ---- few ways ---- */
 
@@ -77,7 +77,7 @@ static inline uint32_t way_to_go(const cache *c, const cache_set *s) {
 
 static inline cache_line *few_find(cache *c, uint32_t set, uint64_t tag) {
   cache_set *s = &c->few[set];
-  cache_line *lines = &c->lines[(uint64_t)set * c->stride];
+  cache_line *lines = &c->lines[(uint64_t)set * c->ways];
   for (uint32_t ways = ways_with(s->prints, print_of(tag), c->ways); ways; ways &= ways - 1) {
     uint32_t way = (uint32_t)__builtin_ctz(ways);
     if (lines[way].tag != tag) continue;
@@ -94,7 +94,7 @@ static void rings_close(cache *c) {
   for (uint64_t set = 0; set < c->sets.by; set++) {
     uint32_t head = (uint32_t)(lines_of(c) + set), last = head;
     for (uint32_t w = 0; w < c->ways; w++) {
-      uint32_t line = (uint32_t)(set * c->stride + w);
+      uint32_t line = (uint32_t)(set * c->ways + w);
       c->rings[last].newer = line;
       c->rings[line].older = last;
       last = line;
@@ -167,8 +167,9 @@ static void rehash(cache *c, uint32_t index, uint64_t tag) {
 
 void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways) {
   uint64_t lines = bytes / TRACE_LINE_BYTES ? bytes / TRACE_LINE_BYTES : 1;
-  c->ways = c->stride = (uint32_t)(ways < lines ? ways : lines);
+  c->ways = (uint32_t)(ways < lines ? ways : lines);
   c->sets = divider_make(lines / c->ways);
+  c->room = c->sets.by;
   c->lines = arena_alloc(a, c->sets.by * c->ways * sizeof *c->lines);
   if (c->ways > CACHE_FEW_WAYS) {
     rings_init(c, a);
@@ -197,7 +198,7 @@ void cache_prefetch_near(const cache *c, uint32_t set, uint64_t tag) {
   if (c->few) {
     uint32_t ways = ways_with(c->few[set].prints, print_of(tag), c->ways),
              way = ways ? (uint32_t)__builtin_ctz(ways) : way_to_go(c, &c->few[set]);
-    __builtin_prefetch(&c->lines[(uint64_t)set * c->stride + way]);
+    __builtin_prefetch(&c->lines[(uint64_t)set * c->ways + way]);
     return;
   }
   uint32_t at = *bucket_of(c, tag);
@@ -207,14 +208,14 @@ void cache_prefetch_near(const cache *c, uint32_t set, uint64_t tag) {
 }
 
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
-  uint64_t victim = c->few ? (uint64_t)set * c->stride + way_to_go(c, &c->few[set]) : c->rings[head_of(c, set)].newer;
+  uint64_t victim = c->few ? (uint64_t)set * c->ways + way_to_go(c, &c->few[set]) : c->rings[head_of(c, set)].newer;
   *old_tag = c->lines[victim].tag;
   return &c->lines[victim];
 }
 
 static uint32_t dirty_lines(const cache *c, uint32_t set) {
   uint32_t found = 0;
-  for (uint32_t w = 0; w < c->ways; w++) found += c->lines[(uint64_t)set * c->stride + w].dirty != 0;
+  for (uint32_t w = 0; w < c->ways; w++) found += c->lines[(uint64_t)set * c->ways + w].dirty != 0;
   return found;
 }
 
@@ -223,7 +224,7 @@ uint8_t cache_write(cache *c, uint32_t set, cache_line *line, uint8_t sectors, u
   bool was_dirty = line->dirty != 0;
   line->dirty |= sectors;
   if (!c->dirt || was_dirty || !line->dirty || ++c->dirt[set].lines <= c->dirty_ways) return 0;
-  cache_line *lines = &c->lines[(uint64_t)set * c->stride], *next;
+  cache_line *lines = &c->lines[(uint64_t)set * c->ways], *next;
   uint32_t *hand = &c->dirt[set].hand;
   do {
     *hand = *hand + 1 < c->ways ? *hand + 1 : 0;
@@ -240,7 +241,7 @@ void cache_retag(cache *c, uint32_t set, cache_line *line, uint64_t tag) {
   uint32_t index = (uint32_t)(line - c->lines);
   if (c->dirt && line->dirty) c->dirt[set].lines--;
   if (c->few) {
-    uint32_t way = index - set * c->stride;
+    uint32_t way = index - set * c->ways;
     FF_CHECK(way < c->ways);
     c->few[set].prints[way] = tag ? print_of(tag) : 0;
     use_way(&c->few[set], way);
@@ -256,7 +257,7 @@ void cache_retag(cache *c, uint32_t set, cache_line *line, uint64_t tag) {
 void cache_drop(cache *c, uint64_t first_tag, uint64_t count) {
   for (uint32_t set = 0; set < c->sets.by; set++)
     for (uint32_t w = 0; w < c->ways; w++) {
-      cache_line *line = &c->lines[(uint64_t)set * c->stride + w];
+      cache_line *line = &c->lines[(uint64_t)set * c->ways + w];
       if (line->tag && line->tag - first_tag < count) cache_retag(c, set, line, 0);
     }
 }
@@ -265,11 +266,10 @@ void cache_clear(cache *c) { cache_drop(c, 0, UINT64_MAX); }
 
 void cache_resize(cache *c, uint64_t bytes) {
   FF_CHECK(!c->dirt);
-  uint64_t ways = bytes / TRACE_LINE_BYTES / c->sets.by;
+  uint64_t sets = bytes / TRACE_LINE_BYTES / c->ways;
   for (uint64_t l = 0; l < lines_of(c); l++) c->lines[l].tag = 0;
   if (c->rings) memset(c->buckets, 0, ((uint64_t)c->bucket_mask + 1) * sizeof *c->buckets);
-  c->ways = ways < c->stride ? (uint32_t)ways : c->stride;
-  if (!c->ways) c->ways = 1;
+  c->sets = divider_make(sets > c->room ? c->room : sets ? sets : 1);
   if (c->few) few_close(c);
   else rings_close(c);
 }

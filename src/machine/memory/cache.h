@@ -38,15 +38,15 @@ typedef struct cache {
   uint32_t *buckets; /* many ways: line + 1 by hash of the tag */
   cache_dirt *dirt;  /* per set; NULL: all lines may be dirty */
   divider sets;
-  uint32_t ways;   /* of each set, that lines may be in; the first of */
-  uint32_t stride; /* those there is room for */
+  uint64_t room; /* sets that it began with; `sets` are the first of them */
+  uint32_t ways; /* of each set */
   uint32_t bucket_mask;
   uint32_t dirty_ways; /* with `dirt`: of a set, how many may be */
 } cache;
 void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways);
 /* From now on this share of each set's lines may be dirty, at least one. For a cache that keeps its size. */
 void cache_limit_dirty(cache *c, arena *a, double share);
-/* From now on it has as many ways as `bytes` hold, at least one and no more than it began with; it is empty then. */
+/* From now on it has as many sets as `bytes` hold, at least one and no more than it began with; it is empty then. */
 void cache_resize(cache *c, uint64_t bytes);
 cache_line *cache_find(cache *c, uint32_t set, uint64_t tag); /* NULL: absent */
 /* The line to replace (an empty one, else the least recently used); its old tag in *tag. */

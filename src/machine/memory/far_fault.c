@@ -313,17 +313,19 @@ static void left(void *context, uint64_t address, pager_unit *unit) {
   uint64_t window = address & ~(f->pager->config.unit_bytes - 1);
   uint64_t begin = f->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
   if (begin < window) begin = window;
+  rounds_settle(f->sms); /* no walk of before makes an entry after this */
   /* what is translated is used at once; but an entry of a larger page may be of others */
   if (unit->used || f->gmmu->leaf_shift[PAGER_LEAF_MIN] > f->pager->unit_shift) tlb_forget(f->gmmu, address, unit);
   ++*f->gmmu->removals; /* an access that was held up asks again */
-  rounds_settle(f->sms);
   discard(f, begin, unit);
   if (ff_check_level >= 2) FF_ASSERT(!in_l2(f, window, unit));
   address_map_give(f->map, begin, pager_bytes(f->pager, unit));
 }
 
 static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) {
-  tlb_remap(((far_faults *)context)->gmmu, address, bytes, whole);
+  far_faults *f = context;
+  rounds_settle(f->sms);
+  tlb_remap(f->gmmu, address, bytes, whole);
 }
 
 static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {

@@ -311,12 +311,11 @@ void l2_flush(memory *y) {
 
 /* ---- L1 ---- */
 
-/* Hashed sets: as many lines in a row as there are sets have one each, but each such group begins with another. */
+/* Hashed sets: as many lines in a row as there are sets have one each, but each such group begins a set further than
+ * the one before: lines at a stride do not meet, and those in a row fill all sets alike wherever they begin. */
 uint32_t l1_set(const sm *m, uint64_t address) {
-  uint64_t line = address / TRACE_LINE_BYTES, sets = m->l1.sets.by, group = divide(line, &m->l1.sets),
-           set = line - group * sets;
-  if (m->l1_hashed) set += (group * UINT64_C(0x9e3779b97f4a7c15) >> 32) * sets >> 32;
-  return (uint32_t)(set < sets ? set : set - sets);
+  uint64_t line = address / TRACE_LINE_BYTES, group = divide(line, &m->l1.sets);
+  return (uint32_t)modulo(m->l1_hashed ? line + group : line, &m->l1.sets);
 }
 uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
 
@@ -346,6 +345,14 @@ void l2_prefetch_near(const memory *y, uint64_t physical) {
   __builtin_prefetch(&p.slice->mshrs.until[p.slice->mshrs.first]);
   __builtin_prefetch(p.bank);
   cache_prefetch_near(&p.slice->cache, p.set, p.tag);
+}
+
+void l1_prefetch_far(const memory *y, const sm *m, uint64_t address) {
+  if (peek(y, &address)) cache_prefetch_far(&m->l1, l1_set(m, address), l1_tag(m, address));
+}
+
+void l1_prefetch_near(const memory *y, const sm *m, uint64_t address) {
+  if (peek(y, &address)) cache_prefetch_near(&m->l1, l1_set(m, address), l1_tag(m, address));
 }
 
 bool l1_drop(sm *m, uint64_t address) {

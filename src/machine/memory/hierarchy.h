@@ -74,7 +74,9 @@ ps l2_access(memory *y, const request *r);
 ps memory_below_l1(memory *y, const sm *m, const request *r);
 uint32_t l1_set(const sm *m, uint64_t physical);
 uint64_t l1_tag(const sm *m, uint64_t physical);
-/* As memory_prefetch_far and ..._near, of the L2 alone and by the physical address. */
+/* As memory_prefetch_far and ..._near, of the L1 alone; of the L2 alone and by the physical address. */
+void l1_prefetch_far(const memory *y, const sm *m, uint64_t address);
+void l1_prefetch_near(const memory *y, const sm *m, uint64_t address);
 void l2_prefetch_far(const memory *y, uint64_t physical);
 void l2_prefetch_near(const memory *y, uint64_t physical);
 /* the page has left: its lines are no longer valid */

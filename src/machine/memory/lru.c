@@ -75,11 +75,11 @@ lru_entry *lru_find(lru *t, uint64_t key) {
   return &t->entries[index];
 }
 
-bool lru_has(const lru *t, uint64_t key) {
+lru_entry *lru_peek(const lru *t, uint64_t key) {
   uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
   uint32_t index = t->buckets[(hash >> 32) & t->mask];
   while (index && t->entries[index].key != key) index = t->entries[index].next;
-  return index != 0;
+  return index ? &t->entries[index] : NULL;
 }
 
 static void unhash(lru *t, uint32_t index) {
@@ -88,18 +88,18 @@ static void unhash(lru *t, uint32_t index) {
   *link = t->entries[index].next;
 }
 
-lru_entry *lru_insert(lru *t, uint64_t key, ps ready) {
-  uint32_t index;
-  if (!t->capacity) return NULL;
-  if (t->count < t->capacity) {
-    index = ++t->count;
-  } else {
-    index = t->entries[0].newer;
-    ring_remove(t, &t->entries[index]);
-    unhash(t, index);
-    count_out(t, t->entries[index].key);
-  }
-  count_in(t, key);
+/* Of an entry that is no key's: the oldest one's, which was *gone's, if the table is full. */
+static inline uint32_t take_entry(lru *t, bool *full, uint64_t *gone) {
+  *full = t->count == t->capacity;
+  if (!*full) return ++t->count;
+  uint32_t index = t->entries[0].newer;
+  ring_remove(t, &t->entries[index]);
+  unhash(t, index);
+  *gone = t->entries[index].key;
+  return index;
+}
+
+static inline lru_entry *put_entry(lru *t, uint32_t index, uint64_t key, ps ready) {
   uint32_t *bucket = bucket_of(t, key);
   t->entries[index].key = key;
   t->entries[index].ready = ready;
@@ -107,6 +107,28 @@ lru_entry *lru_insert(lru *t, uint64_t key, ps ready) {
   *bucket = index;
   ring_make_youngest(t, index);
   return &t->entries[index];
+}
+
+lru_entry *lru_insert(lru *t, uint64_t key, ps ready) {
+  if (!t->capacity) return NULL;
+  bool full;
+  uint64_t gone;
+  uint32_t index = take_entry(t, &full, &gone);
+  if (full) count_out(t, gone);
+  count_in(t, key);
+  return put_entry(t, index, key, ready);
+}
+
+bool lru_insert_uncounted(lru *t, uint64_t key, ps ready, uint64_t *gone) {
+  bool full;
+  uint32_t index = take_entry(t, &full, gone);
+  put_entry(t, index, key, ready);
+  return full;
+}
+
+void lru_count(const lru *t, uint64_t key, bool in) {
+  if (in) count_in(t, key);
+  else count_out(t, key);
 }
 
 bool lru_remove(lru *t, uint64_t key) {

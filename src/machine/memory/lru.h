@@ -36,9 +36,12 @@ void lru_census_init(lru_census *census, arena *a,
 /* The bits of the tables of the census that may have the key. */
 uint32_t lru_census_holders(const lru_census *census, uint64_t key);
 lru_entry *lru_find(lru *table, uint64_t key); /* and makes it the youngest; NULL: absent */
-bool lru_has(const lru *table, uint64_t key);  /* nothing becomes younger */
 /* key must be absent; the oldest goes if it is full. NULL: it has no entries */
 lru_entry *lru_insert(lru *table, uint64_t key, ps ready);
+/* The same, without a word to the census. true: the key *gone went for it. The caller tells the census: lru_count. */
+bool lru_insert_uncounted(lru *table, uint64_t key, ps ready, uint64_t *gone);
+void lru_count(const lru *table, uint64_t key, bool in);              /* has come in, or gone */
+lru_entry *lru_peek(const lru *table, uint64_t key);                  /* as lru_find; nothing becomes younger */
 uint32_t lru_remove_range(lru *table, uint64_t first, uint64_t last); /* all keys from first to last; how many */
 bool lru_remove(lru *table, uint64_t key);                            /* false: it was not there */
 

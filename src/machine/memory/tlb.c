@@ -88,7 +88,8 @@ static uint64_t table_address(gmmu *g, const walk_level *l) {
   return g->map->hash ? address_map_find(g->map, virtual) : virtual;
 }
 
-/* SMs in a memory stack have walkers and a walk cache there; the tables may be in other stacks. */
+/* A walk holds a walker from its begin on, or, with walk_cache_walker 0, from the first entry on that has to be read.
+ * SMs in a memory stack have walkers and a walk cache there; the tables may be in other stacks. */
 ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally) {
   const timing *t = g->t;
   memory_stack *near = m && m->stack ? &g->stacks->items[m->stack - 1] : NULL;
@@ -96,7 +97,8 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
   lru *walk_cache = near ? &near->walk_cache : g->walk_cache;
   uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT,
            top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
-  ps begin = slots_wait(walkers, at), time = begin;
+  bool has_walker = g->spec->walk_cache_walker;
+  ps time = has_walker ? slots_wait(walkers, at) : at;
   COUNT(tally, walks, 1);
   address |= g->space;
   for (uint32_t level = top > lowest ? top : lowest + 1; level-- > lowest;) {
@@ -108,6 +110,8 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
       time = (cached->ready > time ? cached->ready : time) + t->walk_cache;
       continue;
     }
+    if (!has_walker) time = slots_wait(walkers, time);
+    has_walker = true;
     request r = {.address = table_address(g, &l),
                  .sectors = 1u << (entry >> 2 & 3),
                  .lanes = 1,
@@ -118,7 +122,7 @@ ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps
     time = near ? stacks_below(g->stacks, m, &r) : l2_access(g->memory, &r);
     if (g->spec->walk_cache_bytes) lru_insert(walk_cache, entry, time);
   }
-  slots_hold(walkers, time);
+  if (has_walker) slots_hold(walkers, time);
   return time;
 }
 
@@ -196,10 +200,53 @@ translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit 
   return TRANSLATION_ABSENT;
 }
 
-bool tlb_holds(gmmu *g, const sm *m, uint64_t address, const pager_unit *unit) {
+bool tlb_reaches(const gmmu *g, const sm *m, const pager_unit *unit) {
   if (m->tlb_blocked || g->pager->pins_due <= g->agenda->now) return false;
-  if (unit->state == PAGER_ABSENT || unit->state == PAGER_IN_FLIGHT || unit->duplicate) return false;
-  return lru_has(&m->tlb, tlb_key(g, address, leaf_of(g, address), unit));
+  return unit->state != PAGER_ABSENT && unit->state != PAGER_IN_FLIGHT && !unit->duplicate;
+}
+
+tlb_look tlb_look_up(gmmu *g, sm *m, uint64_t address, const pager_unit *unit, ps ask, const tally *tally) {
+  tlb_look look = {.leaf = leaf_of(g, address)};
+  look.key = tlb_key(g, address, look.leaf, unit);
+  look.at = server_take(&m->tlb_port, ask, ask, g->t->tlb_port);
+  COUNT(tally, tlb_lookups, 1);
+  look.entry = lru_find(&m->tlb, look.key);
+  return look;
+}
+
+/* As gmmu_walk. Known where all of the walk is in the walk cache, and a walker is free; when one is only gets later. */
+static ps walk_foresee(gmmu *g, uint64_t address, pager_leaf leaf, ps at, uint32_t others, bool *known) {
+  uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT,
+           top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
+  *known = g->spec->walk_cache_bytes;
+  if (g->spec->walk_cache_walker) {
+    *known &= others < g->walkers->capacity && g->walkers->until[g->walkers->first + others] <= at;
+    at = slots_wait(g->walkers, at);
+  }
+  address |= g->space;
+  for (uint32_t level = top > lowest ? top : lowest + 1; *known && level-- > lowest;) {
+    walk_level l = level_of(g, level, shift, address);
+    const lru_entry *cached = lru_peek(g->walk_cache, l.table << 52 | l.index);
+    *known = cached != NULL;
+    if (cached) at = (cached->ready > at ? cached->ready : at) + g->t->walk_cache;
+  }
+  return at;
+}
+
+ps tlb_foresee(gmmu *g, const tlb_look *look, uint64_t address, uint32_t others, bool *known) {
+  ps at = look->at + g->t->tlb_there;
+  if (!g->shared_tlb) return walk_foresee(g, address, look->leaf, at, others, known) + g->t->tlb_back;
+  at += g->t->shared_tlb;
+  const lru_entry *shared = lru_peek(shared_set(g, look->key), look->key);
+  *known = shared != NULL;
+  if (shared) return (shared->ready > at ? shared->ready : at) + g->t->tlb_back;
+  ps least = at, walked = walk_foresee(g, address, look->leaf, at, others, known);
+  return (*known ? walked : least) + g->t->tlb_back; /* another SM's walk may be on its way there */
+}
+
+ps tlb_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, ps ask, ps at, const tally *tally) {
+  return gmmu_translate(g, m, address, leaf, key, false, ask + g->t->tlb_there, at + g->t->tlb_there, tally) +
+         g->t->tlb_back;
 }
 
 /* ---- shootdowns ---- */

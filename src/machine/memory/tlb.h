@@ -40,9 +40,24 @@ typedef struct gmmu {
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
 translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready,
                           const tally *tally);
-/* The SM's TLB has the page, which is there: tlb_translate would be TRANSLATION_DONE, and ask nothing outside the
- * SM. */
-bool tlb_holds(gmmu *g, const sm *m, uint64_t address, const pager_unit *unit);
+/* The same in two halves, for rounds (sm/rounds.h), of a page that is there (tlb_reaches): what the SM's TLB says,
+ * which is the SM's own, and what is asked behind it. */
+typedef struct tlb_look {
+  ps at; /* when the TLB's port has looked */
+  uint64_t key;
+  pager_leaf leaf;
+  lru_entry *entry; /* NULL: the page is not in the TLB */
+} tlb_look;
+/* tlb_translate would be TRANSLATION_DONE. */
+bool tlb_reaches(const gmmu *g, const sm *m, const pager_unit *unit);
+tlb_look tlb_look_up(gmmu *g, sm *m, uint64_t address, const pager_unit *unit, ps ask, const tally *tally);
+/* When the answer to a walk that is asked for then is there, as far as that can be told from what the tables have now
+ * and `others` walks that have been asked for and not made. *known: this is when; else it is not there before. Nothing
+ * changes. */
+ps tlb_foresee(gmmu *g, const tlb_look *look, uint64_t address, uint32_t others, bool *known);
+/* What tlb_look_up has not found, asked for at `ask` and, after its port, at `at`: when it is there. No entry of the
+ * SM's TLB is made. */
+ps tlb_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, ps ask, ps at, const tally *tally);
 void tlb_forget_range(gmmu *g, uint64_t address, uint64_t bytes); /* all translations of it, where pages do not move */
 void tlb_forget(gmmu *g, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */
 /* its page is no longer dirty, and entries say that it is */

@@ -7,6 +7,13 @@
  * whose sectors are on their way for an open request has that one's number in `ready`; the next request of the line
  * keeps it as `before`.
  *
+ * A translation that the SM's TLB does not have is a request, too, that is served before the lines that wait for it
+ * (round_request.turn). The TLB has its entry at once, with that request's number in `ready`; a look that finds it so
+ * follows it. Where the walk cache has all of it, its answer can be told at once, from tables that nothing changes in a
+ * round (tlb_foresee), and is taken as told: what other SMs ask in the same round does not delay it. Else nothing in
+ * the SM depends on it before the lines are answered, but for lines that the L1 has, or for which it may have no place:
+ * there the SM pauses, unless it is late enough in any case, as it is where all walkers are busy.
+ *
  *     sm.l1_mshrs and sm.stores together have as many open places as there are open requests that ask
  *     warp.open[i] == its requests that are not over with slot i */
 #include "machine/sm/rounds.h"
@@ -18,7 +25,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 
-enum { COUNTS_KEPT = 64 };
+enum { COUNTS_KEPT = 64, TAKEN_AHEAD = 6 };
 
 static round_request *request_at(const round_sm *q, uint64_t number) { return &q->requests[number & q->mask]; }
 
@@ -28,6 +35,12 @@ void round_stop(round_sm *q, warp *w, ps time) {
   FF_CHECK(!q->stopped);
   q->stopped = w;
   q->stopped_at = time;
+}
+
+void round_pause(round_sm *q, const warp *w, ps time) {
+  FF_ASSERT(q->first != q->end);              /* else nothing would ever be known that is not */
+  q->paused = event_next(&q->events) >= time; /* else the other warps go on until then */
+  event_push_first(&q->events, time, EVENT_WARP, w->index);
 }
 
 bool round_wait(round_sm *q, warp *w, uint32_t load, ps *time) {
@@ -52,30 +65,49 @@ static sim_counters *whole_of(sim_counters *own) {
   return ((round_counts *)(void *)((char *)own - offsetof(round_counts, own)))->whole;
 }
 
-static round_request *add(round_sm *q, warp *w, const request *r, ps hold) {
+static round_request *make_room(round_sm *q) {
   if (q->end - q->first > q->mask) {
     uint64_t mask = q->mask * 2 + 1;
-    round_request *larger = ff_alloc((mask + 1) * sizeof *larger);
+    round_request *larger = ff_alloc_aligned(64, (mask + 1) * sizeof *larger);
     for (uint64_t n = q->first; n != q->end; n++) larger[n & mask] = *request_at(q, n);
     free(q->requests);
     q->requests = larger;
     q->mask = mask;
   }
+  return request_at(q, q->end++);
+}
+
+static tally tally_below(const round_sm *q, const tally *t) {
+  return (tally){q->lines ? t->kernel : whole_of(t->kernel), whole_of(t->allocation)};
+}
+
+/* That of an open translation. 0, which it is not: none is waited for. */
+static ps turn_of(const round_sm *q, ps translated) {
+  return translated ? request_at(q, translated & ~ROUND_OPEN)->turn : 0;
+}
+/* It is there no earlier. */
+static ps least_of(const round_sm *q, ps translated) {
+  return translated ? request_at(q, translated & ~ROUND_OPEN)->answer : 0;
+}
+
+static round_request *add(round_sm *q, warp *w, const request *r, ps hold, ps translated) {
   uint64_t word = *w->record;
-  round_request *e = request_at(q, q->end++);
-  *e = (round_request){
-      .ask = r->ask,
-      .at = r->at,
-      .address = r->address,
-      .tally = {q->lines ? r->tally->kernel : whole_of(r->tally->kernel), whole_of(r->tally->allocation)},
-      .hold = hold,
-      .w = w,
-      .lanes = r->lanes,
-      .sectors = (uint8_t)r->sectors,
-      .op = (uint8_t)r->op,
-      .slot = ROUND_NO_SLOT,
-      .copies = trace_access_flags(word) & TRACE_ASYNC_COPY,
-      .store = r->op == TRACE_STORE};
+  ps turn = turn_of(q, translated);
+  round_request *e = make_room(q);
+  *e = (round_request){.turn = turn > r->ask ? turn : r->ask,
+                       .translated = translated,
+                       .ask = r->ask,
+                       .at = r->at,
+                       .address = r->address,
+                       .tally = tally_below(q, r->tally),
+                       .hold = hold,
+                       .w = w,
+                       .lanes = r->lanes,
+                       .sectors = (uint8_t)r->sectors,
+                       .op = (uint8_t)r->op,
+                       .slot = ROUND_NO_SLOT,
+                       .copies = trace_access_flags(word) & TRACE_ASYNC_COPY,
+                       .store = r->op == TRACE_STORE};
   if (trace_access_is_load(word)) {
     e->slot = (uint8_t)(w->loads % LOAD_RING);
     w->open[e->slot]++;
@@ -84,47 +116,60 @@ static round_request *add(round_sm *q, warp *w, const request *r, ps hold) {
   return e;
 }
 
-/* It goes below the L1, and holds a place of these from `at` on. */
-static void ask(round_sm *q, round_request *e, slots *held, ps *accepted) {
-  ps at = slots_wait(held, e->at);
-  *accepted += at - e->at;
-  e->at = at;
+/* It is served between two rounds. */
+static void goes_out(round_sm *q, round_request *e) {
   e->asks = true;
-  slots_hold(held, SLOTS_OPEN);
-  if (q->last_ask < e->ask) q->last_ask = e->ask;
-  if (q->open_ask > e->ask) q->open_ask = e->ask;
-  ps answer = e->ask + q->length;
+  if (q->last_ask < e->turn) q->last_ask = e->turn;
+  if (q->open_ask > e->turn) q->open_ask = e->turn;
+  ps answer = e->turn + q->length;
   if (__builtin_expect(answer >= q->until, 1)) return;
   q->until = answer; /* a block that came late: the SM is behind the others */
   q->events.horizon = answer - 1;
   if (q->events.next_time >= answer) q->events.next_time = answer - 1;
 }
 
-/* When a place is free is known. */
-static bool has_place(const slots *held, ps at) { return held->until[held->first] <= at || !slots_open(held); }
+/* It goes below the L1, and holds a place of these from `at` on. */
+static void ask(round_sm *q, round_request *e, slots *held, ps *accepted) {
+  ps at = e->translated ? e->at : slots_wait(held, e->at);
+  *accepted += at - e->at;
+  e->at = at;
+  slots_hold(held, SLOTS_OPEN);
+  goes_out(q, e);
+}
 
-static bool load_access(round_sm *q, const memory *y, warp *w, const request *r, ps hold, ps *accepted, ps *data) {
+/* When a place is free is known: no open one is before `until`. For a line that comes later, by then one is. */
+static bool has_place(const round_sm *q, const slots *held, ps at, ps translated) {
+  ps first = held->until[held->first];
+  return first <= at || (!translated && (first <= q->until || !slots_open(held)));
+}
+
+static bool load_access(round_sm *q, const memory *y, warp *w, const request *r, ps hold, ps translated, ps *accepted,
+                        ps *data) {
   sm *m = q->m;
+  ps at = r->at, least = least_of(q, translated);
+  if (at < least) at = least;
   uint32_t set = l1_set(m, r->address);
   uint64_t tag = l1_tag(m, r->address), old_tag;
   cache_line *line = cache_find(&m->l1, set, tag);
   ps ready = line ? line->ready : 0;
-  uint8_t pending = line && ready > r->at ? line->pending : 0;
+  uint8_t pending = line && ready > at ? line->pending : 0;
   if (pending && ready >= ROUND_OPEN && r->at >= q->until) return false; /* they may have arrived by then */
   uint8_t wanted = y->spec->l1_line_fills ? 15 : (uint8_t)r->sectors, have = line ? line->valid & wanted : 0,
           missing = wanted & (uint8_t)~have;
-  if (missing && !has_place(&m->l1_mshrs, r->at)) return false;
+  bool early = translated && at + y->t->l1 < turn_of(q, translated) + q->length;
+  if (translated && (pending || (!missing && early))) return false; /* what it finds, or when, depends on that */
+  if (missing && !has_place(q, &m->l1_mshrs, at, translated)) return false;
   if (!line) cache_retag(&m->l1, set, line = cache_victim(&m->l1, set, &old_tag), tag);
   line->pending = pending;
   COUNT(r->tally, l1_hits, sector_count(have));
   COUNT(r->tally, l1_misses, sector_count(missing));
   bool waits = have & pending;
   *data = r->at + y->t->l1;
-  if (!missing && (!waits || ready < ROUND_OPEN)) {
+  if (!missing && !translated && (!waits || ready < ROUND_OPEN)) {
     if (waits && *data < ready) *data = ready;
     return true;
   }
-  round_request *e = add(q, w, r, hold);
+  round_request *e = add(q, w, r, hold, translated);
   e->floor = *data;
   e->before = pending ? ready : 0;
   e->waits_for_before = waits;
@@ -140,15 +185,87 @@ static bool load_access(round_sm *q, const memory *y, warp *w, const request *r,
   return true;
 }
 
-bool round_access(round_sm *q, memory *y, warp *w, const request *r, ps hold, ps *accepted, ps *data) {
+bool round_access(round_sm *q, memory *y, warp *w, const request *r, ps hold, ps translated, ps *accepted, ps *data) {
   *accepted = r->ask;
   if (r->op != TRACE_STORE && r->op != TRACE_ATOMIC && !r->bypass_l1)
-    return load_access(q, y, w, r, hold, accepted, data);
+    return load_access(q, y, w, r, hold, translated, accepted, data);
   slots *held = r->op == TRACE_STORE ? &q->m->stores : &q->m->l1_mshrs;
-  if (!has_place(held, r->at)) return false;
-  ask(q, add(q, w, r, hold), held, accepted);
+  ps least = least_of(q, translated);
+  if (!has_place(q, held, r->at > least ? r->at : least, translated)) return false;
+  ask(q, add(q, w, r, hold, translated), held, accepted);
   *data = 0;
   return true;
+}
+
+/* ---- translations ---- */
+
+static void tlb_insert(round_sm *q, uint64_t key, ps ready, const tally *tally) {
+  lru *tlb = &q->m->tlb;
+  uint64_t gone;
+  if (!tlb->capacity) return;
+  if (lru_insert_uncounted(tlb, key, ready, &gone)) {
+    COUNT(tally, tlb_evictions, 1);
+    if (tlb->census) FF_PUSH(&q->census, ((round_entry){gone, false}));
+  }
+  if (tlb->census) FF_PUSH(&q->census, ((round_entry){key, true}));
+}
+
+void round_census(round_sm *q) {
+  for (size_t i = 0; i < q->census.count; i++) lru_count(&q->m->tlb, q->census.items[i].key, q->census.items[i].in);
+  q->census.count = 0;
+}
+
+ps round_translate(round_sm *q, gmmu *g, uint64_t address, const pager_unit *unit, ps ask, const tally *tally) {
+  tlb_look look = tlb_look_up(g, q->m, address, unit, ask, tally);
+  ps ready = look.entry ? look.entry->ready : ROUND_OPEN;
+  if (ready <= look.at) return look.at;
+  if (ready < ROUND_OPEN) {
+    COUNT(tally, tlb_merged, 1);
+    return ready;
+  }
+  bool foreseen = false;
+  ps translated = look.entry ? ready : 0, turn = turn_of(q, translated),
+     least = look.entry ? least_of(q, ready) : tlb_foresee(g, &look, address, q->walks, &foreseen);
+  ready = foreseen ? least : ROUND_OPEN | q->end;
+  round_request *e = make_room(q);
+  *e = (round_request){.kind = look.entry ? ROUND_FOLLOW : ROUND_WALK,
+                       .turn = turn > ask ? turn : ask,
+                       .ask = ask,
+                       .at = look.at,
+                       .address = address,
+                       .answer = least > look.at ? least : look.at,
+                       .translated = translated,
+                       .tally = tally_below(q, tally),
+                       .tag = look.key,
+                       .lanes = look.leaf,
+                       .slot = ROUND_NO_SLOT,
+                       .foreseen = foreseen};
+  goes_out(q, e);
+  if (look.entry) return ready;
+  q->walks++;
+  tlb_insert(q, look.key, ready, tally);
+  return ready;
+}
+
+ps round_translated(const round_sm *q, const round_request *e) {
+  if (e->translated < ROUND_OPEN) return e->translated;
+  const round_request *asked = request_at(q, e->translated & ~ROUND_OPEN);
+  FF_CHECK(asked->answered);
+  return asked->answer;
+}
+
+static void seen_known(load_store *u, ps open, ps ready) {
+  for (uint32_t i = 0; i < u->seen_count; i++)
+    if (u->seen[i].ready == open) u->seen[i].ready = ready;
+}
+
+/* What has its number in place of a time. */
+static void translation_known(round_sm *q, const round_request *e, uint64_t number) {
+  ps open = ROUND_OPEN | number;
+  lru_entry *entry = e->kind == ROUND_WALK ? lru_peek(&q->m->tlb, e->tag) : NULL;
+  if (entry && entry->ready == open) entry->ready = e->answer;
+  seen_known(&q->m->lsu, open, e->answer);
+  seen_known(&q->m->bulk, open, e->answer);
 }
 
 /* ---- answers ---- */
@@ -173,13 +290,23 @@ static void arrive(round_sm *q, const round_request *e, ps arrival) {
 
 /* false: what it waits for is not known yet. */
 static bool take(round_sm *q, round_request *e, uint64_t number) {
+  if (e->translated >= ROUND_OPEN) { /* that request may be gone when this one is served */
+    const round_request *asked = request_at(q, e->translated & ~ROUND_OPEN);
+    if (asked->answered) e->translated = asked->answer;
+  }
   if (e->before >= ROUND_OPEN) {
     const round_request *earlier = request_at(q, e->before & ~ROUND_OPEN);
     if (!earlier->over) return false;
     e->before = earlier->answer;
   }
-  if (e->asks && !e->answered) return false;
+  if (e->asks ? !e->answered : e->translated >= ROUND_OPEN) return false;
+  if (e->kind != ROUND_LINE) {
+    if (!e->foreseen) translation_known(q, e, number);
+    e->over = true;
+    return true;
+  }
   ps data = e->floor;
+  if (!e->asks && e->translated > e->at) data += e->translated - e->at;
   if (e->asks) {
     if (data < e->answer) data = e->answer;
     slots_answer(e->store ? &q->m->stores : &q->m->l1_mshrs, e->answer);
@@ -200,7 +327,10 @@ void round_take(round_sm *q) {
   q->open_ask = UINT64_MAX;
   for (uint64_t n = q->first; n != q->end; n++) {
     round_request *e = request_at(q, n);
-    if (!e->over && !take(q, e, n) && q->open_ask > e->ask) q->open_ask = e->ask;
+    const round_request *soon = request_at(q, n + TAKEN_AHEAD); /* what stands there after the last does no harm */
+    if (soon->line) __builtin_prefetch(soon->line);
+    if (soon->w && soon->slot != ROUND_NO_SLOT) __builtin_prefetch(&soon->w->ring[soon->slot]);
+    if (!e->over && !take(q, e, n) && q->open_ask > e->turn) q->open_ask = e->turn;
   }
   while (q->first != q->end && request_at(q, q->first)->over) q->first++;
 }

@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -44,6 +45,8 @@ struct round_threads {
   _Alignas(64) _Atomic uint32_t done;
   _Atomic uint32_t sleepers;
   _Atomic bool over;
+  bool measures;
+  _Atomic uint64_t spent; /* in tasks */
   pthread_mutex_t mutex;
   pthread_cond_t more;
 };
@@ -65,8 +68,18 @@ static void work_off(round_threads *t, share *own) {
   }
 }
 
+uint64_t round_clock(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t round_threads_spent(const round_threads *t) { return atomic_load(&t->spent); }
+
 static void work_off_all(round_threads *t, uint32_t own) {
+  uint64_t begun = t->measures ? round_clock() : 0;
   for (uint32_t i = 0; i < t->count; i++) work_off(t, &t->shares[(own + i) % t->count]);
+  if (t->measures) atomic_fetch_add(&t->spent, round_clock() - begun);
 }
 
 static void sleep_for_round(round_threads *t, uint64_t last) {
@@ -93,10 +106,11 @@ static void *thread_main(void *context) {
   return NULL;
 }
 
-round_threads *round_threads_create(uint32_t threads, round_task *task, void *context) {
+round_threads *round_threads_create(uint32_t threads, round_task *task, void *context, bool measures) {
   round_threads *t = ff_alloc_aligned(64, (sizeof *t + 63) / 64 * 64);
   t->task = task;
   t->context = context;
+  t->measures = measures;
   pthread_mutex_init(&t->mutex, NULL);
   pthread_cond_init(&t->more, NULL);
   t->members = ff_alloc(threads * sizeof *t->members);
@@ -112,7 +126,9 @@ round_threads *round_threads_create(uint32_t threads, round_task *task, void *co
 void round_threads_run(round_threads *t, const uint32_t *owners, uint32_t count) {
   FF_ASSERT(count <= FIELD_MASK);
   if (t->count == 1 || count == 1) {
+    uint64_t begun = t->measures ? round_clock() : 0;
     for (uint32_t i = 0; i < count; i++) t->task(t->context, i);
+    if (t->measures) atomic_fetch_add(&t->spent, round_clock() - begun);
     return;
   }
   uint64_t round = atomic_load(&t->round) + 1;

@@ -18,32 +18,43 @@
 
 #include "base/memory.h"
 #include "machine/memory/hierarchy.h"
+#include "machine/memory/tlb.h"
 #include "machine/sm/sm.h"
 
 /* A time that is not known yet: OPEN | the number of the request whose answer says it. No time is as late. */
 #define ROUND_OPEN (UINT64_C(1) << 63)
 enum { ROUND_NO_SLOT = 255 };
 
-/* What one line of an access waits for. */
+/* LINE: one line of an access. WALK: a translation that the SM's TLB does not have. FOLLOW: a look into the TLB that
+ * found one that was asked for and is not known yet. */
+typedef enum round_kind { ROUND_LINE, ROUND_WALK, ROUND_FOLLOW } round_kind;
+
+/* What an SM asks, and what waits for it. */
 typedef struct round_request {
-  ps ask, at;       /* as in `request` */
-  uint64_t address; /* of the line, physical */
+  ps turn;          /* when it is served: `ask`, or later, where its translation was asked for later */
+  ps ask, at;       /* as in `request`; WALK, FOLLOW: of the TLB's port */
+  uint64_t address; /* of the line, physical; WALK: virtual */
+  ps translated;    /* LINE, FOLLOW: by when; may be open; 0: it waits for no translation */
   tally tally;
-  ps answer;        /* when the data has arrived; of a line that finds its sectors on their way: unused */
+  /* When the data has arrived; of a line that finds its sectors on their way: unused. WALK, FOLLOW: when the
+   * translation is there, and until that is known, before when it is not. */
+  ps answer;
   ps before;        /* when sectors arrive that the L1's line waited for already; may be open; 0: it did not */
   ps floor;         /* the data is there no earlier */
   ps hold;          /* and holds the load/store unit so much longer */
   cache_line *line; /* of the L1, that gets the answer; NULL: it passes the L1 */
-  uint64_t tag;
+  uint64_t tag;     /* WALK: the TLB's key */
   warp *w;
-  uint32_t lanes;
+  uint32_t lanes; /* WALK: pager_leaf */
   uint8_t sectors, op;
+  uint8_t kind;
   uint8_t slot;          /* the warp's load (ring), or ROUND_NO_SLOT */
   bool copies;           /* asynchronous: warp.copied */
   bool store;            /* holds one of sm.stores, else of sm.l1_mshrs */
   bool asks;             /* it goes below the L1; else it waits for `before` only */
   bool waits_for_before; /* its data is there no earlier than `before` */
   bool answered, over;
+  bool foreseen; /* WALK: when it is over was known at once */
 } round_request;
 
 /* Counters of one SM alone, added to the real ones between two rounds. */
@@ -51,6 +62,12 @@ typedef struct round_counts {
   sim_counters *whole; /* where they belong */
   sim_counters own;
 } round_counts;
+
+/* An entry of an SM's TLB, which the census of all TLBs has not been told of. */
+typedef struct round_entry {
+  uint64_t key;
+  bool in; /* it has come, else gone */
+} round_entry;
 
 /* What one SM has of its own. */
 typedef struct round_sm {
@@ -62,11 +79,13 @@ typedef struct round_sm {
   round_request *requests;               /* number n at n & mask: of [first, end) */
   uint64_t first, end, collected;        /* collected: those before it have been taken to be served */
   uint64_t mask;
+  uint32_t walks;        /* that have been asked for and not made */
   uint32_t answers;      /* that are there and not taken over yet */
   ps last_ask;           /* the latest of all so far */
   ps open_ask;           /* the earliest of those whose answer has not been taken over; UINT64_MAX: there are none */
   ps until;              /* no request that is open now is answered before: it runs no further */
   ps length;             /* of a round */
+  bool paused;           /* it goes on when all that it has asked is answered */
   bool lines;            /* is counted by instruction, where kernels' counters are not the SM's own (observe/lines.h) */
   warp *stopped;         /* makes its next step between two rounds: */
   ps stopped_at;         /* at its own time */
@@ -74,21 +93,31 @@ typedef struct round_sm {
   round_counts **counts; /* by a hash of `whole` */
   uint32_t count_mask, count_number;
   FF_VEC(round_counts *) touched; /* all of them */
+  FF_VEC(round_entry) census;     /* what it is told between two rounds */
 } round_sm;
 
 typedef struct sm_rounds sm_rounds;
 
 /* For the SMs' front ends and load/store units (sm.c, warp_access.c), within a round. */
 void round_stop(round_sm *q, warp *w, ps time); /* its next step, at `time`, is made between two sm_rounds */
+/* The warp, which the SM's unit serves, goes on at `time`: when that has come, all that the SM has asked is
+ * answered. */
+void round_pause(round_sm *q, const warp *w, ps time);
 /* The warp's load number `load` has arrived by *time; else the warp goes on when it has, and this is false. */
 bool round_wait(round_sm *q, warp *w, uint32_t load, ps *time);
-/* One line down. false: it cannot be done in a round, and nothing has changed. *data: when it has arrived, as far as
- * that is known; what is not comes to the warp later. */
-bool round_access(round_sm *q, memory *y, warp *w, const request *r, ps hold, ps *accepted, ps *data);
+/* The translation of an address of a unit that tlb_reaches. Returns when it is there, or its open time. */
+ps round_translate(round_sm *q, gmmu *g, uint64_t address, const pager_unit *unit, ps ask, const tally *tally);
+/* One line down, when it is translated: 0, or an open time. false: it cannot be done in a round, and nothing has
+ * changed: not before more is answered (round_pause). *data: when it has arrived, as far as that is known; what is not
+ * comes to the warp later. */
+bool round_access(round_sm *q, memory *y, warp *w, const request *r, ps hold, ps translated, ps *accepted, ps *data);
 sim_counters *round_counters(round_sm *q, sim_counters *whole);
 /* Reads or writes of the unit need nothing but to be noted (round_note). */
+/* When the request's translation is there, which has been answered. */
+ps round_translated(const round_sm *q, const round_request *e);
 void round_take(round_sm *q);       /* the answers that are there */
 void round_counts_add(round_sm *q); /* its own counters to where they belong */
+void round_census(round_sm *q);     /* is told */
 bool round_may_use(const pager *p, const pager_unit *unit, bool writes);
 void round_note(pager *p, pager_unit *unit, uint64_t address, ps now);
 
@@ -112,10 +141,14 @@ void rounds_counts_add(sm_rounds *r);
 
 typedef struct round_threads round_threads;
 typedef void round_task(void *context, uint32_t number);
-round_threads *round_threads_create(uint32_t threads, round_task *task, void *context);
+/* measures: round_threads_spent is wanted */
+round_threads *round_threads_create(uint32_t threads, round_task *task, void *context, bool measures);
 /* task(context, i) for all i < count, each on any thread; rather on number owners[i], below `threads`, which does not
  * get smaller with i. */
 void round_threads_run(round_threads *t, const uint32_t *owners, uint32_t count);
+/* Processor time of all tasks so far, in nanoseconds. */
+uint64_t round_threads_spent(const round_threads *t);
+uint64_t round_clock(void); /* of this thread: processor time, in nanoseconds */
 void round_threads_free(round_threads *t);
 
 #endif

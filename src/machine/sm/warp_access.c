@@ -31,7 +31,8 @@ typedef struct progress { /* of one call of access_continue */
   pager_unit *unit;
   tally tally;
   bool blocked;
-  bool refused; /* in a round: the next line goes between two */
+  bool refused; /* in a round: the next line goes later, */
+  bool stops;   /* and that is between two */
   bool batches; /* far-faults are served in batches: the warp goes on with each page that has come */
 } progress;
 
@@ -158,6 +159,11 @@ static bool translate(progress *p, uint64_t address, uint64_t bit, ps *ready) {
     *ready = seen->ready;
     return seen->here;
   }
+  if (p->path->round) {
+    *ready = round_translate(p->path->round, p->path->gmmu, address, p->unit, p->at, &p->tally);
+    see(p, page, p->unit->alias_tag, *ready, true);
+    return true;
+  }
   if (waits_still(p, bit)) {
     see(p, page, p->unit->alias_tag, 0, false);
     return false;
@@ -171,11 +177,11 @@ static bool translate(progress *p, uint64_t address, uint64_t bit, ps *ready) {
   return result == TRANSLATION_DONE;
 }
 
-/* In a round. false: only between two. */
+/* In a round. false: later, or (`stops`) in none. */
 static bool round_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   access_path *a = p->path;
   uint64_t address = trace_line_address(line), physical = address | a->map->space;
-  if (a->map->hash && !address_map_peek(a->map, address, &physical)) return false;
+  if (a->map->hash && !address_map_peek(a->map, address, &physical)) return !(p->stops = true);
   request r = {.address = physical,
                .sectors = trace_line_sectors(line),
                .lanes = trace_line_lanes(line),
@@ -183,10 +189,10 @@ static bool round_line(progress *p, uint64_t word, uint64_t line, ps ready) {
                .op = trace_access_operation(word),
                .bypass_l1 = trace_access_flags(word) & TRACE_BYPASS_L1,
                .ask = p->at,
-               .at = ready > p->at ? ready : p->at,
+               .at = ready > p->at && ready < ROUND_OPEN ? ready : p->at,
                .tally = &p->tally};
-  ps accepted, data;
-  if (!round_access(a->round, a->memory, p->w, &r, p->hold, &accepted, &data)) return false;
+  ps accepted, data, translated = ready < ROUND_OPEN ? 0 : ready;
+  if (!round_access(a->round, a->memory, p->w, &r, p->hold, translated, &accepted, &data)) return false;
   round_note(a->pager, p->unit, address, p->at);
   p->at = accepted + p->step;
   if (data && data + p->hold > p->w->arrival) p->w->arrival = data + p->hold;
@@ -232,27 +238,27 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   if (data + p->hold > p->w->arrival) p->w->arrival = data + p->hold;
 }
 
-/* In a round: nothing but to be noted is needed of the page, and the SM's TLB has it, or the access has asked for it
- * already. */
+/* In a round: nothing but to be noted is needed of the page, and its translation can be asked for, or the access has
+ * done that already. */
 static bool round_finds(progress *p, uint64_t address, bool writes) {
   if (!round_may_use(p->path->pager, p->unit, writes)) return false;
   const seen_page *seen = seen_find(p, address >> p->path->gmmu->seen_shift, p->unit->alias_tag);
-  return seen ? seen->here : tlb_holds(p->path->gmmu, p->m, address, p->unit);
+  return seen ? seen->here : tlb_reaches(p->path->gmmu, p->m, p->unit);
 }
 
-/* false: in a round it cannot be done. */
+/* false: in a round it cannot be done, or (`stops`) in no round. */
 static bool one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   uint64_t address = trace_line_address(line), window = address & ~(p->path->pager->config.unit_bytes - 1);
   bool round = p->path->round != NULL;
   trace_access_op op = trace_access_operation(word);
-  if (round && !pager_knows(p->path->pager, address)) return false;
+  if (round && !pager_knows(p->path->pager, address)) return !(p->stops = true);
   if (window != p->window || p->unit->shared || p->unit->alias_tag) {
     p->window = window;
     p->unit = pager_find(p->path->pager, address);
     p->tally = tally_in(p->path, p->w, p->unit);
   }
   ps ready;
-  if (round && !round_finds(p, address, op == TRACE_STORE || op == TRACE_ATOMIC)) return false;
+  if (round && !round_finds(p, address, op == TRACE_STORE || op == TRACE_ATOMIC)) return !(p->stops = true);
   if (!translate(p, address, bit, &ready)) return true;
   if (round && !round_line(p, word, line, ready)) return false;
   COUNT(&p->tally, lines, 1);
@@ -305,21 +311,27 @@ static void unit_leave(access_path *a, load_store *u) {
  * the first of them before its turn (access_prefetch). */
 enum { FAR = 8, NEAR = 4, MANY_LINES = 6 };
 
+static void prefetch_far(const access_path *a, const sm *m, uint64_t line) {
+  (a->round ? l1_prefetch_far : memory_prefetch_far)(a->memory, m, trace_line_address(line));
+}
+
+static void prefetch_near(const access_path *a, const sm *m, uint64_t line) {
+  (a->round ? l1_prefetch_near : memory_prefetch_near)(a->memory, m, trace_line_address(line));
+}
+
 static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
   if (count < MANY_LINES) {
-    for (uint32_t i = 0; i < count; i++) memory_prefetch_near(p->path->memory, p->m, trace_line_address(lines[i]));
+    for (uint32_t i = 0; i < count; i++) prefetch_near(p->path, p->m, lines[i]);
     return;
   }
-  for (uint32_t i = 1; i < FAR && i < count; i++)
-    memory_prefetch_far(p->path->memory, p->m, trace_line_address(lines[i]));
-  for (uint32_t i = 1; i < NEAR && i < count; i++)
-    memory_prefetch_near(p->path->memory, p->m, trace_line_address(lines[i]));
+  for (uint32_t i = 1; i < FAR && i < count; i++) prefetch_far(p->path, p->m, lines[i]);
+  for (uint32_t i = 1; i < NEAR && i < count; i++) prefetch_near(p->path, p->m, lines[i]);
 }
 
 static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t count, uint32_t i) {
   if (count < MANY_LINES) return;
-  if (i + NEAR < count) memory_prefetch_near(p->path->memory, p->m, trace_line_address(lines[i + NEAR]));
-  if (i + FAR < count) memory_prefetch_far(p->path->memory, p->m, trace_line_address(lines[i + FAR]));
+  if (i + NEAR < count) prefetch_near(p->path, p->m, lines[i + NEAR]);
+  if (i + FAR < count) prefetch_far(p->path, p->m, lines[i + FAR]);
 }
 
 void access_prefetch(const access_path *a, const warp *w) {
@@ -328,7 +340,7 @@ void access_prefetch(const access_path *a, const warp *w) {
   __builtin_prefetch(&w->ring[w->loads % LOAD_RING]);
   const uint64_t *lines = w->record + 2 + w->first_line;
   uint32_t count = trace_access_lines(*w->record) - w->first_line;
-  for (uint32_t i = 0; i < count && i < NEAR; i++) memory_prefetch_far(a->memory, w->sm, trace_line_address(lines[i]));
+  for (uint32_t i = 0; i < count && i < NEAR; i++) prefetch_far(a, w->sm, lines[i]);
 }
 
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
@@ -405,7 +417,8 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   if (sent && p.at > begun) p.at += a->t->cycle + p.hold - p.step; /* its last line */
   u->port.free = p.at;
   if (p.refused) {
-    round_stop(a->round, w, p.at);
+    if (p.stops) round_stop(a->round, w, p.at);
+    else round_pause(a->round, w, p.at);
     return false;
   }
   if (!sent) {

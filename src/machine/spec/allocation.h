@@ -10,6 +10,10 @@
 
 #include "machine/spec/spec.h"
 
+/* Registers that a thread of a kernel has which wants so many: what is above the compute capability's limit is spilled.
+ */
+uint64_t allocation_of_thread(const machine_spec *spec, uint64_t registers);
+
 /* Warps of so many registers per thread that an SM holds: registers are divided over the schedulers first. */
 uint64_t allocation_warps(const machine_spec *spec, uint64_t registers);
 

@@ -18,7 +18,11 @@ enum { /* latencies in cycles, where that of an addition is four */
        SPECIAL = 18, /* of the XU */
        DOUBLE = 8,
        SREG = 20,
-       MATRIX = 32
+       MATRIX = 32,
+       /* of floats, rounded to nearest: a chain of them on an RTX 2080 SUPER (arabel1a/gpu-micro-bench) */
+       QUOTIENT = 34,
+       ROOT = 39,       /* the same */
+       RECIPROCAL = 56, /* the same */
 };
 enum {
   SHORT = 7 /* instructions that a branch jumps over and a compiler gives a predicate instead */
@@ -115,16 +119,16 @@ static sequence special(const ptx_instr *instr) {
   bool flushes = ptx_has(instr, PTX_MOD_FTZ), exact = !ptx_has(instr, PTX_MOD_APPROX) && !ptx_has(instr, PTX_MOD_FULL);
   switch (instr->opcode) {
   case PTX_OP_DIV:
-    if (exact) return (sequence){.fma = 5, .xu = 2, .other = 2, .cycles = SPECIAL + 5 * ADD + PREDICATE};
+    if (exact) return (sequence){.fma = 5, .xu = 2, .other = 2, .cycles = QUOTIENT};
     return (sequence){.fma = flushes ? 1 : 2,
                       .alu = flushes ? 0 : 2,
                       .xu = 1,
                       .cycles = flushes ? SPECIAL + ADD : SPECIAL + 2 * ADD + PREDICATE};
   case PTX_OP_SQRT:
-    if (exact) return (sequence){.fma = 4, .alu = 2, .xu = 1, .other = 1, .cycles = SPECIAL + 3 * ADD + PREDICATE};
+    if (exact) return (sequence){.fma = 4, .alu = 2, .xu = 1, .other = 1, .cycles = ROOT};
     break;
   case PTX_OP_RCP:
-    if (exact) return (sequence){.fma = 3, .alu = 3, .xu = 1, .other = 1, .cycles = SPECIAL + 3 * ADD + PREDICATE};
+    if (exact) return (sequence){.fma = 3, .alu = 3, .xu = 1, .other = 1, .cycles = RECIPROCAL};
     break;
   case PTX_OP_SIN:
   case PTX_OP_COS: return (sequence){.fma = 1, .xu = 1, .cycles = SPECIAL + ADD};
@@ -411,11 +415,67 @@ static void add_slot(ptx_cost *cost) {
   if (cost->count[PTX_PIPE_SLOTS] < PTX_COST_MAX) cost->count[PTX_PIPE_SLOTS]++;
 }
 
-/* Short conditions become predicates of what they guard. */
-static bool is_predicated(const ptx_cfg *cfg, const ptx_block *block) {
+/* Exact quotients and roots branch to a slow path, as what they are given may need it: nothing behind goes out before
+ * they are through. Eight such divisions that have nothing to do with each other take an RTX 2080 SUPER's warp eight
+ * times 40 cycles, where a chain of them takes 34 each (arabel1a/gpu-micro-bench). */
+static bool has_slow_path(const ptx_instr *instr) {
+  switch (instr->opcode) {
+  case PTX_OP_DIV:
+  case PTX_OP_REM:
+  case PTX_OP_SQRT:
+  case PTX_OP_RSQRT:
+  case PTX_OP_RCP: {
+    ptx_cost cost = single(instr);
+    const uint8_t *count = cost.count;
+    return count[PTX_PIPE_SLOTS] >
+           count[PTX_PIPE_FMA] + count[PTX_PIPE_ALU] + count[PTX_PIPE_XU] + count[PTX_PIPE_FP64]; /* a branch, too */
+  }
+  default: return false;
+  }
+}
+
+static bool may_be_predicated(const ptx_instr *instr) {
+  switch (instr->opcode) {
+  case PTX_OP_BAR:
+  case PTX_OP_BARRIER:
+  case PTX_OP_CALL: return false;
+  default: return !has_slow_path(instr);
+  }
+}
+
+/* Short conditions become predicates of what they guard: whether the block ends in a branch over so little. */
+static bool is_predicated(const folding *f, const ptx_cfg *cfg, const ptx_block *block) {
+  if (block->end == block->first || block->successor_count != 2) return false;
+  const ptx_instr *branch = &f->func->instrs[block->end - 1];
   const ptx_block *guarded = &cfg->blocks[block->successors[0]];
-  return guarded->successor_count == 1 && guarded->successors[0] == block->successors[1] &&
-         guarded->end - guarded->first <= SHORT;
+  if (branch->opcode != PTX_OP_BRA || branch->guard == PTX_NO_REG || guarded->successor_count != 1 ||
+      guarded->successors[0] != block->successors[1] || guarded->end - guarded->first > SHORT)
+    return false;
+  for (uint32_t n = guarded->first; n < guarded->end; n++)
+    if (!may_be_predicated(&f->func->instrs[n])) return false;
+  return guarded->predecessor_count == 1;
+}
+
+static bool is_access(const ptx_instr *instr) {
+  return instr->opcode == PTX_OP_LD || instr->opcode == PTX_OP_LDU || instr->opcode == PTX_OP_ST ||
+         instr->opcode == PTX_OP_ATOM || instr->opcode == PTX_OP_RED;
+}
+
+/* What a predicate guards takes its slots and pipes whether a lane needs it or not, and there is no branch. Where all
+ * lanes go past it, it is not executed here: so that what it takes is counted with the branch. Accesses take no more
+ * than a slot then. */
+static void count_predicated(folding *f, const ptx_cfg *cfg, const ptx_block *block) {
+  if (!is_predicated(f, cfg, block)) return;
+  const ptx_block *guarded = &cfg->blocks[block->successors[0]];
+  uint8_t *branch = f->costs[block->end - 1].count;
+  f->costs[block->end - 1] = cost_of(NOTHING);
+  for (uint32_t n = guarded->first; n < guarded->end; n++)
+    for (uint32_t u = PTX_PIPE_SLOTS; u <= PTX_PIPE_FP64; u++) {
+      if (u != PTX_PIPE_SLOTS && is_access(&f->func->instrs[n])) break;
+      uint32_t sum = branch[u] + f->costs[n].count[u];
+      branch[u] = (uint8_t)(sum < PTX_COST_MAX ? sum : PTX_COST_MAX);
+      f->costs[n].count[u] = 0;
+    }
 }
 
 /* Where lanes may part, the hardware is told where they meet: an instruction before the branch (BSSY), and one at the
@@ -425,7 +485,7 @@ static void count_meeting_point(folding *f, const ptx_cfg *cfg, const ptx_lane_f
   const ptx_instr *branch = &f->func->instrs[block->end - 1];
   const ptx_block *meeting = &cfg->blocks[block->postdominator];
   if (branch->opcode != PTX_OP_BRA || branch->guard == PTX_NO_REG || facts[branch->guard].same) return;
-  if (cfg->blocks[block->successors[1]].first < block->end || is_predicated(cfg, block)) return; /* a loop's end */
+  if (cfg->blocks[block->successors[1]].first < block->end || is_predicated(f, cfg, block)) return; /* a loop's end */
   add_slot(&f->costs[block->end - 1]);
   add_slot(&f->costs[meeting->first]);
 }
@@ -465,10 +525,10 @@ static uint8_t grown(uint32_t before, uint32_t now) {
   return (uint8_t)(now <= before ? 0 : now - before > PTX_COST_MAX ? PTX_COST_MAX : now - before);
 }
 
-/* Gives each instruction of the block by how much the longest chain up to it grows. */
-static void chain_block(folding *f, chain *ready, const ptx_block *block) {
+/* Gives each instruction of [first, end) by how much the longest chain up to it grows. */
+static void chain_stretch(folding *f, chain *ready, uint32_t first, uint32_t end) {
   chain longest = {0};
-  for (uint32_t n = block->first; n < block->end; n++) {
+  for (uint32_t n = first; n < end; n++) {
     const ptx_instr *instr = &f->func->instrs[n];
     uint8_t *count = f->costs[n].count;
     ptx_touched(instr, &f->t);
@@ -486,10 +546,20 @@ static void chain_block(folding *f, chain *ready, const ptx_block *block) {
     count[PTX_PIPE_CHAIN] = grown(before.cycles, longest.cycles);
     count[PTX_PIPE_LOADS] = grown(before.loads, longest.loads);
   }
-  for (uint32_t n = block->first; n < block->end; n++) {
+  for (uint32_t n = first; n < end; n++) {
     ptx_touched(&f->func->instrs[n], &f->t);
     for (uint32_t k = 0; k < f->t.reads + f->t.writes; k++) ready[f->t.regs[k]] = (chain){0};
   }
+}
+
+static void chain_block(folding *f, chain *ready, const ptx_block *block) {
+  uint32_t first = block->first;
+  for (uint32_t n = block->first; n < block->end; n++)
+    if (has_slow_path(&f->func->instrs[n])) {
+      chain_stretch(f, ready, first, n + 1);
+      first = n + 1;
+    }
+  chain_stretch(f, ready, first, block->end);
 }
 
 ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
@@ -511,6 +581,7 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
     for (uint32_t b = 0; b < cfg->block_count; b++) count_meeting_point(&f, cfg, facts, &cfg->blocks[b]);
   }
   free(facts);
+  for (uint32_t b = 0; b < cfg->block_count; b++) count_predicated(&f, cfg, &cfg->blocks[b]);
   for (uint32_t b = 0; b < cfg->block_count; b++) chain_block(&f, ready, &cfg->blocks[b]);
   free(f.uses);
   free(f.defined);

@@ -19,7 +19,7 @@ typedef struct resource {
   int type;
   unsigned char padding[92];
   struct {
-    unsigned count, least, alignment, unused[9];
+    unsigned count, least, alignment, flags, domain, unused[7];
   } sm;
 } resource;
 _Static_assert(sizeof(resource) == 144, "");
@@ -50,12 +50,27 @@ CUresult cuGreenCtxDestroy(CUgreenCtx), cuCtxFromGreenCtx(CUcontext *, CUgreenCt
     cuGreenCtxStreamCreate(CUstream *, CUgreenCtx, unsigned, int);
 CUresult cuGreenCtxRecordEvent(CUgreenCtx, CUevent), cuGreenCtxWaitEvent(CUgreenCtx, CUevent),
     cuStreamGetGreenCtx(CUstream, CUgreenCtx *);
-CUresult cuGreenCtxGetId(CUgreenCtx, unsigned long long *);
+CUresult cuGreenCtxGetId(CUgreenCtx, unsigned long long *), cuStreamBeginCapture_v2(CUstream, int),
+    cuStreamEndCapture(CUstream, void **), cuCtxRecordEvent(CUcontext, CUevent), cuCtxWaitEvent(CUcontext, CUevent);
+
+typedef struct group {
+  unsigned count, together, preferred, flags, domain, reserved[11];
+} group;
+CUresult cuDevSmResourceSplit(resource *, unsigned, const resource *, resource *, unsigned, group *);
 
 #define check(call, result) assert_int_equal(call, result)
 #define succeed(call) check(call, CUDA_SUCCESS)
 #define invalid(call) check(call, CUDA_ERROR_INVALID_VALUE)
-enum { SM = 1, DEFAULT_STREAM = 1, NON_BLOCKING = 1, BLOCKS = 600 };
+enum {
+  SM = 1,
+  QUEUES = 1000,
+  QUEUE = 10000,
+  BACKFILL = 1,
+  DETACHED = 917,
+  DEFAULT_STREAM = 1,
+  NON_BLOCKING = 1,
+  BLOCKS = 600
+};
 
 /* where: each block writes its SM. spin: each thread goes round. */
 static const char module_text[] =
@@ -138,6 +153,7 @@ static void documented_errors(void **state) {
   CUcontext context;
   CUstream stream;
   CUevent event;
+  void *graph;
   unsigned long long id;
   check(cuDeviceGetDevResource(1, &r, SM), CUDA_ERROR_INVALID_DEVICE);
   check(cuDeviceGetDevResource(0, &r, 0), CUDA_ERROR_INVALID_RESOURCE_TYPE);
@@ -179,7 +195,7 @@ static void documented_errors(void **state) {
   groups[3].type = 0;
   check(cuDevResourceGenerateDesc(&d, &groups[3], 1), CUDA_ERROR_INVALID_RESOURCE_TYPE);
   succeed(cuDevResourceGenerateDesc(&d, groups, 2));
-  invalid(cuGreenCtxCreate(&green, d, 0, 0));
+  invalid(cuGreenCtxCreate(&green, d, 0, 2));
   invalid(cuGreenCtxCreate(NULL, d, 0, DEFAULT_STREAM));
   invalid(cuGreenCtxCreate(&green, NULL, 0, DEFAULT_STREAM));
   invalid(cuGreenCtxCreate(&green, (descriptor)&n, 0, DEFAULT_STREAM));
@@ -202,9 +218,26 @@ static void documented_errors(void **state) {
   check(cuGreenCtxDestroy(green), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   check(cuGreenCtxDestroy(NULL), CUDA_ERROR_INVALID_CONTEXT);
   check(cuGreenCtxRecordEvent(green, event), CUDA_ERROR_INVALID_CONTEXT);
+  check(cuStreamSynchronize(stream), DETACHED);
+  check(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, stream, (void *[]){&n}, NULL), DETACHED);
+  succeed(cuStreamDestroy_v2(stream));
+  check(cuStreamDestroy_v2(stream), CUDA_ERROR_INVALID_HANDLE);
+  /* before CUDA 13.1 the flag had to be set, and streams stayed behind */
+  setenv("FARFAULT_DRIVER_VERSION", "12.8", 1);
+  invalid(cuGreenCtxCreate(&green, d, 0, 0));
+  succeed(cuGreenCtxCreate(&green, d, 0, DEFAULT_STREAM));
+  stream = stream_in(green);
+  succeed(cuGreenCtxDestroy(green));
   check(cuStreamSynchronize(stream), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   check(cuStreamDestroy_v2(stream), CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  check(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, stream, (void *[]){&n}, NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  unsetenv("FARFAULT_DRIVER_VERSION");
+  succeed(cuGreenCtxCreate(&green, d, 0, 0));
+  stream = stream_in(green);
+  /* what is captured goes with it */
+  succeed(cuStreamBeginCapture_v2(stream, 0));
+  succeed(cuGreenCtxDestroy(green));
+  check(cuStreamEndCapture(stream, &graph), DETACHED);
+  succeed(cuStreamDestroy_v2(stream));
   check(cuCtxSetCurrent(context), CUDA_ERROR_INVALID_CONTEXT);
   succeed(cuEventDestroy_v2(event));
 }
@@ -242,6 +275,109 @@ static void groups_are_rounded_up(void **state) {
   succeed(cuDevSmResourceSplitByCount(groups, &n, &again, &rest, 0, least));
   assert_int_equal(rest.sm.count, again.sm.count - least);
   succeed(cuGreenCtxDestroy(green));
+}
+
+/* The manual's examples, and what it refuses. */
+static void groups_of_any_sizes(void **state) {
+  (void)state;
+  resource made[2], rest, again;
+  const unsigned usual = device.sm.alignment, all = device.sm.count;
+  group one = {0}, two[2] = {{.count = 10, .together = 2}, {.together = 2, .flags = BACKFILL}};
+  succeed(cuDevSmResourceSplit(NULL, 1, &device, NULL, 0, &one)); /* what is there */
+  assert_true(one.count == all / usual * usual && one.together == 0);
+  one.count = 0;
+  succeed(cuDevSmResourceSplit(made, 1, &device, &rest, 0, &one));
+  assert_true(made[0].sm.count == one.count && made[0].sm.alignment == usual);
+  assert_true(all % usual ? rest.sm.count == all % usual : rest.type == 0);
+  succeed(cuDevSmResourceSplit(made, 2, &device, &rest, 0, two));
+  assert_true(made[0].sm.count == 10 && made[0].sm.alignment == 2 && made[1].sm.count == (all - 10) / 2 * 2);
+  assert_true(made[1].sm.flags == BACKFILL && two[1].count == made[1].sm.count);
+  /* the two are apart; what was split off is not split again, the rest is */
+  CUgreenCtx a = green_of(&made[0], 1), b = green_of(&made[1], 1);
+  CUstream streams[2] = {stream_in(a), stream_in(b)};
+  bool first[256], second[256];
+  seen(streams[0], first), seen(streams[1], second);
+  for (int i = 0; i < 256; i++) assert_true(first[i] + second[i] < 2);
+  assert_true(count(first) == 10 && count(second) == made[1].sm.count);
+  two[1] = (group){.count = 4, .together = 2};
+  check(cuDevSmResourceSplit(&again, 1, &made[1], NULL, 0, &two[1]), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+  succeed(cuDevSmResourceSplit(made, 1, &device, &rest, 0, two));
+  succeed(cuDevSmResourceSplit(&made[1], 1, &rest, &again, 0, &two[1]));
+  assert_true(made[1].sm.count == 4 && again.sm.count == all - 14);
+  descriptor d;
+  check(cuDevResourceGenerateDesc(&d, made, 2), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION); /* of two splits */
+  two[0] = (group){.count = 2, .together = 2};
+  two[1] = (group){.count = usual, .together = usual};
+  succeed(cuDevSmResourceSplit(made, 2, &device, NULL, 0, two));
+  check(cuDevResourceGenerateDesc(&d, made, 2),
+        usual == 2 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION); /* of two alignments */
+  succeed(cuGreenCtxDestroy(a));
+  succeed(cuGreenCtxDestroy(b));
+  for (int i = 0; i < 2; i++) succeed(cuStreamDestroy_v2(streams[i]));
+  const group mistakes[] = {{.count = 1},
+                            {.count = 3, .together = 2},
+                            {.count = all + 2, .together = 2},
+                            {.count = 8, .together = 3},
+                            {.count = 8, .together = 34},
+                            {.count = 6, .together = 4},
+                            {.count = 8, .together = 2, .flags = 4},
+                            {.count = 8, .together = 2, .flags = 2, .domain = 1},
+                            {.count = 8, .together = 2, .flags = 8}};
+  for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+    one = mistakes[i];
+    invalid(cuDevSmResourceSplit(made, 1, &device, NULL, 0, &one));
+  }
+  for (unsigned any = 0; any < 2; any++) { /* there is one domain of locality */
+    one = (group){.count = 8, .together = 2, .flags = any ? 6 : 2, .domain = any ? UINT32_MAX : 0};
+    succeed(cuDevSmResourceSplit(made, 1, &device, NULL, 0, &one));
+    assert_true(made[0].sm.count == 8 && made[0].sm.domain == one.domain);
+  }
+  two[0] = (group){.count = all / 2 * 2, .together = 2};
+  two[1] = (group){.count = 2, .together = 2};
+  check(cuDevSmResourceSplit(made, 2, &device, NULL, 0, two), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+  invalid(cuDevSmResourceSplit(made, 0, &device, NULL, 0, two));
+  invalid(cuDevSmResourceSplit(made, 1, &device, NULL, 1, two));
+  invalid(cuDevSmResourceSplit(made, 1, &device, NULL, 0, NULL));
+  invalid(cuDevSmResourceSplit(made, 1, NULL, NULL, 0, two));
+}
+
+/* Nothing is simulated by them, but what was asked for is told. */
+static void work_queues(void **state) {
+  (void)state;
+  resource parts[2], found;
+  struct queues {
+    int device;
+    unsigned limit;
+    int scope;
+  } *queues = (struct queues *)&parts[1].sm;
+  descriptor d;
+  CUgreenCtx green;
+  split(parts, 1, device.sm.least, NULL);
+  succeed(cuDeviceGetDevResource(0, &parts[1], QUEUES));
+  assert_true(parts[1].type == QUEUES && queues->limit > 0 && queues->scope == 0);
+  queues->limit = 3;
+  queues->scope = 1;
+  succeed(cuDevResourceGenerateDesc(&d, parts, 2));
+  succeed(cuGreenCtxCreate(&green, d, 0, DEFAULT_STREAM));
+  succeed(cuGreenCtxGetDevResource(green, &found, QUEUES));
+  assert_memory_equal(&found.sm, &parts[1].sm, sizeof *queues);
+  succeed(cuGreenCtxGetDevResource(green, &found, QUEUE));
+  assert_int_equal(found.type, QUEUE);
+  check(cuStreamGetDevResource(stream_in(green), &found, QUEUES), CUDA_ERROR_INVALID_RESOURCE_TYPE);
+  succeed(cuGreenCtxDestroy(green));
+  succeed(cuDevResourceGenerateDesc(&d, &parts[1], 1)); /* of all SMs */
+  succeed(cuGreenCtxCreate(&green, d, 0, DEFAULT_STREAM));
+  succeed(cuGreenCtxGetDevResource(green, &found, SM));
+  assert_int_equal(found.sm.count, device.sm.count);
+  succeed(cuGreenCtxDestroy(green));
+  parts[0] = parts[1];
+  check(cuDevResourceGenerateDesc(&d, parts, 2), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION); /* twice */
+  queues->limit = 0;
+  invalid(cuDevResourceGenerateDesc(&d, &parts[1], 1));
+  queues->limit = 1, queues->scope = 2;
+  invalid(cuDevResourceGenerateDesc(&d, &parts[1], 1));
+  queues->scope = 0, queues->device = 1;
+  invalid(cuDevResourceGenerateDesc(&d, &parts[1], 1));
 }
 
 static void blocks_are_on_its_sms(void **state) {
@@ -312,6 +448,40 @@ static void the_current_one_has_the_null_stream(void **state) {
   check(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   succeed(cuCtxSetCurrent(primary));
   succeed(cuCtxSynchronize());
+}
+
+/* NVIDIA's runtime names a green context by the context that stands for it. */
+static void its_context_names_it(void **state) {
+  (void)state;
+  resource groups[1], found;
+  CUcontext context, same;
+  CUstream stream;
+  CUevent event;
+  CUgreenCtx of;
+  unsigned long long id, other;
+  split(groups, 1, GREEN_SMS / 2, NULL);
+  CUgreenCtx green = green_of(groups, 1), alias;
+  succeed(cuCtxFromGreenCtx(&context, green));
+  alias = (CUgreenCtx)(void *)context;
+  succeed(cuGreenCtxGetDevResource(alias, &found, SM));
+  assert_int_equal(found.sm.count, groups[0].sm.count);
+  succeed(cuGreenCtxGetId(green, &id));
+  succeed(cuGreenCtxGetId(alias, &other));
+  assert_int_equal(id, other);
+  succeed(cuCtxFromGreenCtx(&same, alias));
+  assert_ptr_equal(same, context);
+  succeed(cuGreenCtxStreamCreate(&stream, alias, NON_BLOCKING, 0));
+  succeed(cuStreamGetGreenCtx(stream, &of));
+  assert_ptr_equal(of, green);
+  succeed(cuEventCreate(&event, 0));
+  succeed(cuGreenCtxRecordEvent(alias, event));
+  succeed(cuGreenCtxWaitEvent(alias, event));
+  check(cuGreenCtxGetDevResource((CUgreenCtx)(void *)primary, &found, SM), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuGreenCtxDestroy(alias));
+  check(cuGreenCtxDestroy(alias), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  check(cuGreenCtxGetDevResource(green, &found, SM), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuStreamDestroy_v2(stream));
+  succeed(cuEventDestroy_v2(event));
 }
 
 /* A cooperative grid must fit its SMs. */
@@ -401,6 +571,44 @@ static void events_are_of_all_its_streams(void **state) {
   for (int i = 0; i < 5; i++) succeed(cuEventDestroy_v2(*events[i]));
 }
 
+/* Those of the device's own context are of its green contexts and its default stream, too, and of streams that are made
+ * later. */
+static void events_of_the_device(void **state) {
+  (void)state;
+  resource groups[1], rest;
+  split(groups, 1, GREEN_SMS / 2, &rest);
+  CUgreenCtx green = green_of(groups, 1);
+  CUstream busy[3] = {stream_in(green), NULL}, plain, fresh;
+  CUevent begin, idle, all, later[4];
+  CUevent *events[] = {&begin, &idle, &all, &later[0], &later[1], &later[2], &later[3]};
+  succeed(cuStreamCreate(&plain, 1));
+  succeed(cuStreamCreate(&busy[2], 1));
+  for (int i = 0; i < 7; i++) succeed(cuEventCreate(events[i], 0));
+  check(cuCtxRecordEvent(primary, NULL), CUDA_ERROR_INVALID_HANDLE);
+  check(cuCtxWaitEvent(NULL, all), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuCtxWaitEvent(primary, all)); /* nothing was recorded: nothing to wait for */
+  for (int turn = 0; turn < 3; turn++) { /* later turns have no blocking stream, which would wait for the default one */
+    double kernel = took(&busy[turn], 1);
+    succeed(cuCtxSynchronize());
+    succeed(cuEventRecord(begin, plain));
+    run(busy[turn]);
+    succeed(cuEventRecord(idle, plain));
+    succeed(cuCtxRecordEvent(primary, all));
+    succeed(cuCtxWaitEvent(primary, all));
+    succeed(cuStreamCreate(&fresh, 1));
+    CUstream waiting[4] = {plain, turn ? fresh : stream_in(green), fresh, NULL};
+    for (int i = 0; i < 4; i++) succeed(cuEventRecord(later[i], waiting[i]));
+    succeed(cuCtxSynchronize());
+    assert_true(since(begin, idle) < 0.1 * kernel && since(begin, all) > 0.8 * kernel);
+    for (int i = 0; i < 4; i++) assert_true(since(all, later[i]) >= 0);
+    succeed(cuStreamDestroy_v2(fresh));
+    if (!turn) succeed(cuGreenCtxDestroy(green));
+  }
+  succeed(cuStreamDestroy_v2(plain));
+  succeed(cuStreamDestroy_v2(busy[2]));
+  for (int i = 0; i < 7; i++) succeed(cuEventDestroy_v2(*events[i]));
+}
+
 static void a_reset_destroys_them(void **state) {
   (void)state;
   resource groups[1], rest, again;
@@ -421,11 +629,15 @@ static int run_green_cases(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(documented_errors),
       cmocka_unit_test(groups_are_rounded_up),
+      cmocka_unit_test(groups_of_any_sizes),
+      cmocka_unit_test(work_queues),
       cmocka_unit_test(blocks_are_on_its_sms),
       cmocka_unit_test(the_current_one_has_the_null_stream),
+      cmocka_unit_test(its_context_names_it),
       cmocka_unit_test(cooperative_grids_are_bounded),
       cmocka_unit_test(half_the_sms_take_twice_as_long),
       cmocka_unit_test(events_are_of_all_its_streams),
+      cmocka_unit_test(events_of_the_device),
       cmocka_unit_test(a_reset_destroys_them),
   };
   setup();

@@ -39,7 +39,8 @@ CUresult cuTensorMapEncodeTiled(tensor_map_bytes *, int, unsigned, void *, const
                                 const uint32_t *, const uint32_t *, int, int, int, int),
     cuTensorMapEncodeIm2col(tensor_map_bytes *, int, unsigned, void *, const uint64_t *, const uint64_t *, const int *,
                             const int *, uint32_t, uint32_t, const uint32_t *, int, int, int, int),
-    cuTensorMapReplaceAddress(tensor_map_bytes *, void *);
+    cuTensorMapReplaceAddress(tensor_map_bytes *, void *),
+    cuTensorMapSetAllocationClass(tensor_map_bytes *, int, int *);
 
 #define check(call, result) assert_int_equal(call, result)
 #define succeed(call) check(call, CUDA_SUCCESS)
@@ -219,8 +220,17 @@ static void checks_tensor_maps(void **state) {
   check(cuTensorMapEncodeTiled(&map, U32, 2, at, sizes, strides, box, ones, 1, 0, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
   succeed(cuTensorMapReplaceAddress(&map, (char *)at + 256));
   invalid(cuTensorMapReplaceAddress(&map, (char *)at + 4));
+  for (int wanted = 0; wanted < 3; wanted++) { /* whichever is asked for, it is the small class */
+    int class = 9;
+    tensor_map_bytes before = map;
+    succeed(cuTensorMapSetAllocationClass(&map, wanted, wanted ? &class : NULL));
+    assert_int_equal(class, wanted ? 1 : 9);
+    assert_memory_equal(&map, &before, sizeof map);
+  }
+  invalid(cuTensorMapSetAllocationClass(&map, 3, NULL));
   memset(&map, 0, sizeof map);
   invalid(cuTensorMapReplaceAddress(&map, at));
+  invalid(cuTensorMapSetAllocationClass(&map, 0, NULL));
 }
 
 static void copy(CUfunction function, tensor_map_bytes *map, const int at[4], void *to, uint32_t bytes) {

@@ -315,6 +315,13 @@ static void test_copies(void **state) {
   assert_int_equal(out[5], in[5]);
   two.srcPitch = 5; /* less than what a row takes */
   check(cuMemcpy2D_v2(&two), CUDA_ERROR_INVALID_VALUE);
+  two.Height = 1; /* of one row it does not matter, unless it says where that is */
+  check(cuMemcpy2D_v2(&two), CUDA_ERROR_INVALID_VALUE);
+  two.srcY = 0;
+  succeed(cuMemcpy2D_v2(&two));
+  succeed(cuMemcpyDtoH_v2(out, b, 256));
+  assert_memory_equal(out + 1, in + 2, 4);
+  two.Height = 3, two.srcY = 1;
   two.srcPitch = 16;
   two.srcMemoryType = CU_MEMORYTYPE_ARRAY;
   check(cuMemcpy2D_v2(&two), CUDA_ERROR_INVALID_HANDLE);

@@ -34,6 +34,11 @@ int nvmlDeviceGetIndex(nvmlDevice, unsigned *);
 int nvmlDeviceGetNvLinkState(nvmlDevice, unsigned, unsigned *);
 int nvmlDeviceGetP2PStatus(nvmlDevice, nvmlDevice, int, int *);
 int nvmlDeviceGetPciInfo_v3(nvmlDevice, pci_info *);
+typedef struct pci_info_ext {
+  unsigned version, domain, bus, device, id, system, class, kind;
+  char bus_id[32];
+} pci_info_ext;
+int nvmlDeviceGetPciInfoExt(nvmlDevice, pci_info_ext *);
 int nvmlDeviceGetMemoryInfo(nvmlDevice, memory_info *);
 int nvmlDeviceGetCudaComputeCapability(nvmlDevice, int *, int *);
 int nvmlDeviceGetArchitecture(nvmlDevice, unsigned *);
@@ -178,8 +183,17 @@ static void test_devices(void **state) {
     assert_int_equal(strlen(uuid), 40);
     assert_int_equal(nvmlDeviceGetHandleByUUID(uuid, &same), 0);
     assert_ptr_equal(same, device);
+    same = NULL;
+    assert_int_equal(nvmlDeviceGetHandleByUUID(uuid + 4, &same), 0); /* without "GPU-" */
+    assert_ptr_equal(same, device);
     assert_int_equal(nvmlDeviceGetPciInfo_v3(device, &pci), 0);
     assert_int_equal(pci.bus, i + 1);
+    pci_info_ext more = {.version = 1u << 24 | sizeof more};
+    assert_int_equal(nvmlDeviceGetPciInfoExt(device, &more), 0);
+    assert_true(more.bus == i + 1 && more.class == 3 && more.kind == 2);
+    assert_string_equal(more.bus_id, pci.bus_id);
+    more.version = 2u << 24 | sizeof more;
+    assert_int_equal(nvmlDeviceGetPciInfoExt(device, &more), VERSION_MISMATCH);
     assert_int_equal(nvmlDeviceGetHandleByPciBusId_v2(pci.bus_id, &same), 0);
     assert_ptr_equal(same, device);
     assert_int_equal(nvmlDeviceGetIndex(device, &index), 0);

@@ -368,6 +368,21 @@ static void test_small_functions(void **state) {
   succeed(SLOT(CHECKS, 2, CUresult(*)(CUcontext, uint32_t *, const void **))(context, &flags, &other));
   assert_int_equal(flags, 0);
   assert_ptr_equal(other, &context);
+  {
+    resource sms;
+    void *descriptor;
+    CUgreenCtx green;
+    CUcontext of;
+    succeed(cuDeviceGetDevResource(0, &sms, 1));
+    succeed(cuDevResourceGenerateDesc(&descriptor, &sms, 1));
+    succeed(cuGreenCtxCreate(&green, descriptor, 0, 0));
+    succeed(cuCtxFromGreenCtx(&of, green));
+    succeed(SLOT(CHECKS, 2, CUresult(*)(CUcontext, uint32_t *, const void **))(of, &flags, &other));
+    assert_int_equal(flags, 1);
+    succeed(cuGreenCtxDestroy(green));
+    succeed(SLOT(CHECKS, 2, CUresult(*)(CUcontext, uint32_t *, const void **))(of, &flags, &other));
+    assert_int_equal(flags, 0);
+  }
   assert_int_equal(SLOT(CHECKS, 3, uint32_t(*)(void))(), 0);
   succeed(SLOT(INTEGRITY, 2, CUresult(*)(int))(1));
 }
@@ -747,6 +762,38 @@ static void test_loading(void **state) {
   check(loaded, CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
+/* A library that asks which of its kernels there are has the first few named, and the images without PTX once. */
+static void test_kernels_without_text(void **state) {
+  char path[] = "/tmp/ff-test-missing-XXXXXX", listed[1024] = "", kernel[16];
+  int file = mkstemp(path);
+  assert_true(file >= 0);
+  setenv("FARFAULT_MISSING", path, 1);
+  listen();
+  for (int i = 0; i < 6; i++) {
+    wrapper no_ptx = wrap(NULL);
+    CUlibrary library;
+    CUkernel found;
+    snprintf(kernel, sizeof kernel, "lacking_%d", i / 2 * 2); /* each is asked for of two images */
+    CUresult loaded = load(&library, &no_ptx);
+    if (!loaded) loaded = cuLibraryGetKernel(&found, library, kernel);
+    if (loaded != CUDA_ERROR_NO_BINARY_FOR_GPU) fprintf(stderr, "%s is found\n", kernel);
+    snprintf(kernel, sizeof kernel, "lacking_%d", 10 + i);
+    if (i > 2 && cuLibraryGetKernel(&found, library, kernel) == CUDA_SUCCESS) fprintf(stderr, "%s is found\n", kernel);
+  }
+  const char *said = heard();
+  unsetenv("FARFAULT_MISSING");
+  assert_true(read(file, listed, sizeof listed - 1) > 0);
+  close(file);
+  unlink(path);
+  assert_null(strstr(said, "is found"));
+  const char *further = strstr(said, "has no PTX of further kernels");
+  assert_non_null(further);
+  assert_null(strstr(further + 1, "has no PTX of"));
+  assert_non_null(strstr(listed, "lacking_0"));
+  assert_non_null(strstr(listed, "lacking_15"));
+  assert_null(strstr(strstr(listed, "lacking_0") + 1, "lacking_0"));
+}
+
 static void test_questions(void **state) {
   size_t value = 77;
   succeed(cuCtxGetLimit(&value, GRAPHICS));
@@ -801,6 +848,7 @@ int main(void) {
       cmocka_unit_test(test_managed_stay),
       cmocka_unit_test(test_managed_devices),
       cmocka_unit_test(test_loading),
+      cmocka_unit_test(test_kernels_without_text),
       cmocka_unit_test(test_questions),
   };
   return cmocka_run_group_tests(tests, start, NULL);

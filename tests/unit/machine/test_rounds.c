@@ -7,7 +7,7 @@
 #include "../share.h"
 #include "rig.h"
 
-enum { BYTES = 4 << 20, HOT_BYTES = 16 << 10, PROGRAMS = 24, WATCHDOG = 300 };
+enum { BYTES = 4 << 20, HOT_BYTES = 16 << 10, PROGRAMS = 32, WATCHDOG = 300 };
 
 typedef struct script { /* of a program */
   uint64_t seed;
@@ -77,6 +77,12 @@ static void tweak(machine_spec *m, uint64_t seed) {
   if (next(&seed) % 2) m->sm_read_bytes = m->sm_write_bytes = 64;
   if (next(&seed) % 2) m->alu_latency = 4, m->fma_cycles = m->alu_cycles = m->tensor_cycles = 2;
   if (next(&seed) % 2) m->page_bytes = 65536;
+  if (next(&seed) % 3 == 0) m->walkers = 1 + next(&seed) % 8;
+  if (next(&seed) % 3 == 0) m->walk_cache_bytes = 0;
+  if (next(&seed) % 3 == 0) {
+    snprintf(m->address_map, sizeof m->address_map, "modulo");
+    m->channels = m->l2_slices;
+  }
 }
 
 static void run(rig *r, const char *manager, const script *s, uint32_t threads, uint64_t blocks, uint32_t warps) {
@@ -109,6 +115,48 @@ static void assert_same(const sim_result *a, const sim_result *b) {
 
 static script script_of(uint64_t seed) {
   return (script){.seed = seed, .copies = seed % 2, .barriers = seed % 3 != 1, .atomics = seed % 5 != 2};
+}
+
+/* Lines that the L1 has, of pages that the TLB has not, and that all warps ask for at once. */
+static void few_translations(trace_writer *w, uint64_t block, uint32_t number, const void *context) {
+  for (uint64_t i = 0; i < 40; i++) {
+    uint64_t page = (i * 7 + block + number) % 24;
+    rig_access(w, TRACE_LOAD, 0, RIG_BASE + page * 4096 + i % 3 * 128, 1 + (uint32_t)i % 15);
+    if (i % 4 == 3) trace_put_wait(w, 0);
+    if (i % 9 == 8) rig_access(w, TRACE_STORE, 0, RIG_BASE + page * 4096, 3);
+  }
+}
+
+static void run_translations(rig *r, uint32_t threads, uint64_t walkers, uint64_t walk_cache, uint32_t warps) {
+  rig_open(r, "ideal");
+  r->spec.sm_count = 4;
+  r->spec.tlb_entries = 8;
+  r->spec.l1_mshrs = 8;
+  r->spec.walkers = walkers;
+  r->spec.walk_cache_bytes = walk_cache;
+  r->threads = threads;
+  rig_start(r);
+  rig_alloc(r, RIG_BASE, BYTES, TRACE_MEMORY_DEVICE);
+  rig_launch(r, (rig_kernel){.blocks = warps == 1 ? 1 : 12, .warps = warps, .warp = few_translations});
+  rig_finish(r);
+}
+
+static void test_translations(void **state) {
+  static const uint64_t walkers[] = {1, 2, 64}, walk_cache[] = {0, 8192};
+  for (int i = 0; i < 6; i++) {
+    rig one, many, alone, none;
+    run_translations(&one, 1, walkers[i % 3], walk_cache[i / 3], 6);
+    run_translations(&many, 3, walkers[i % 3], walk_cache[i / 3], 6);
+    assert_same(&one.result, &many.result);
+    run_translations(&alone, 2, walkers[i % 3], walk_cache[i / 3], 1);
+    run_translations(&none, 0, walkers[i % 3], walk_cache[i / 3], 1);
+    assert_same(&alone.result, &none.result);
+    assert_true(one.result.counters.tlb_misses > 100 && one.result.counters.tlb_merged);
+    rig_close(&one);
+    rig_close(&many);
+    rig_close(&alone);
+    rig_close(&none);
+  }
 }
 
 static void test_any_number_of_threads(void **state) {
@@ -221,8 +269,11 @@ static void test_what_is_refused(void **state) {
 int main(void) {
   alarm(WATCHDOG); /* a wait that nothing ends must not be waited for */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_any_number_of_threads), cmocka_unit_test(test_one_warp_alone),
-      cmocka_unit_test(test_sectors_out_of_order),  cmocka_unit_test(test_history_changes_nothing),
+      cmocka_unit_test(test_any_number_of_threads),
+      cmocka_unit_test(test_one_warp_alone),
+      cmocka_unit_test(test_translations),
+      cmocka_unit_test(test_sectors_out_of_order),
+      cmocka_unit_test(test_history_changes_nothing),
       cmocka_unit_test(test_what_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -383,7 +383,7 @@ static void test_allocation_units(void **state) {
   assert_int_equal(waves_on(ampere, (rig_kernel){.blocks = 6, .warps = 1, .shared_bytes = 8192 - 1023}), 2);
 }
 
-/* The L1 of volta() has 96 KiB with shared memory: 64 or 32 KiB are left to it. */
+/* The L1 of volta() has 96 KiB with shared memory: 64 or 32 KiB are left to it, less 8. */
 static void unified(machine_spec *s) {
   volta(s);
   s->shared_bytes = 64 << 10;
@@ -420,6 +420,49 @@ static void test_shared_memory_takes_from_the_l1(void **state) {
   assert_int_equal(waves_on(unified, (rig_kernel){.blocks = 4, .warps = 1, .shared_bytes = 16 << 10}), 1);
   assert_int_equal(waves_on(unified, (rig_kernel){.blocks = 4, .warps = 1, .shared_bytes = 16 << 10, .carve_out = 1}),
                    2);
+}
+
+/* A V100's L1 without shared memory: 120 KiB in 320 sets of three lines. */
+static void whole_l1(machine_spec *s) {
+  volta(s);
+  s->compute_minor = 0;
+  s->shared_bytes = 96 << 10;
+  s->l1_bytes = 128 << 10;
+  s->l1_ways = 3;
+  s->l1_hash = 1;
+}
+enum { L1_SETS = 320, WARP_LANES = 32 };
+static void read_lines_twice(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const uint64_t *lines = context, first = RIG_BASE / TRACE_LINE_BYTES / L1_SETS * L1_SETS + L1_SETS;
+  for (uint64_t n = 0; n < 2 * *lines; n++) {
+    rig_access(w, TRACE_LOAD, 0, (first + n % *lines) * TRACE_LINE_BYTES, 1);
+    trace_put_wait(w, 0);
+  }
+}
+/* Each line beyond those that fit makes a set of three miss four times: so rises the latency of a pointer chase on a
+ * V100 from 120 to 160 KiB. */
+static void test_a_line_too_many_makes_its_set_miss(void **state) {
+  static const uint64_t fit = 3 * L1_SETS, lines[] = {900, 960, 961, 1044, 1266, 1280, 1300};
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    uint64_t n = lines[i], more = n < fit ? 0 : n - fit, missed = more < L1_SETS ? 4 * more : n;
+    sim_counters c = rig_run(whole_l1, (rig_kernel){.blocks = 1, .warps = 1, .warp = read_lines_twice, .context = &n});
+    assert_int_equal(c.l1_misses, n + missed);
+  }
+}
+
+static void read_rows_twice(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  for (uint64_t n = 0; n < 2 * WARP_LANES; n++) {
+    uint64_t at = RIG_BASE + n % WARP_LANES * 16392;
+    rig_access(w, TRACE_LOAD, 0, at - at % TRACE_LINE_BYTES, 1);
+    trace_put_wait(w, 0);
+  }
+}
+/* Rows 16392 bytes apart stay in an H200's L1 (RRZE-HPC/gpu-benches, gpu-strides); by line number modulo sets they
+ * would share five of these sets. */
+static void test_lines_at_a_stride_stay(void **state) {
+  sim_counters c = rig_run(whole_l1, (rig_kernel){.blocks = 1, .warps = 1, .warp = read_rows_twice});
+  assert_int_equal(c.l1_misses, WARP_LANES);
+  assert_int_equal(c.l1_hits, WARP_LANES);
 }
 
 static void test_blocks_go_round_the_sms(void **state) {
@@ -508,6 +551,8 @@ int main(void) {
       cmocka_unit_test(test_occupancy),
       cmocka_unit_test(test_allocation_units),
       cmocka_unit_test(test_shared_memory_takes_from_the_l1),
+      cmocka_unit_test(test_a_line_too_many_makes_its_set_miss),
+      cmocka_unit_test(test_lines_at_a_stride_stay),
       cmocka_unit_test(test_blocks_go_round_the_sms),
       cmocka_unit_test(test_launch_latencies),
       cmocka_unit_test(test_the_gpu_starts_one_block_after_the_other),

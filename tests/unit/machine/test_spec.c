@@ -115,15 +115,34 @@ static void boards_have_their_capabilitys_limits(void **state) {
           spec.shared_per_block_optin != rows[i].optin_kib * KIB || spec.l1_bytes != rows[i].l1_kib * KIB)
         fail_msg("%s is not as compute capability %llu.%llu says", *name, (unsigned long long)rows[i].major,
                  (unsigned long long)rows[i].minor);
-      /* the tables of allocation.def and of the machine file agree: all shared memory leaves the rest to the L1 */
+      /* the tables of allocation.def and of the machine file agree: all shared memory leaves the rest to the L1, but
+       * for 8 KiB */
       assert_int_equal(allocation_carve_out(&spec, 32, 0, 0, 100), spec.shared_bytes);
-      assert_int_equal(allocation_l1(&spec, spec.shared_bytes), spec.l1_bytes - spec.shared_bytes);
+      assert_int_equal(allocation_l1(&spec, spec.shared_bytes), spec.l1_bytes - spec.shared_bytes - 8 * KIB);
     }
     free(*name);
   }
   free(names);
   for (size_t i = 0; i < ROWS; i++)
     if (!seen[i]) fail_msg("no machine of row %zu", i);
+}
+
+/* CUDA's table of compute capabilities: 63 registers a thread up to 3.0, 255 since; what is above is spilled. */
+static void threads_have_no_more_registers_than_their_capability(void **state) {
+  (void)state;
+  machine_spec fermi, volta;
+  assert_int_equal(machine_spec_load("gtx480", &fermi, NULL), FF_OK);
+  assert_int_equal(machine_spec_load("v100", &volta, NULL), FF_OK);
+  assert_int_equal(allocation_of_thread(&fermi, 63), 63);
+  assert_int_equal(allocation_of_thread(&fermi, 100), 63);
+  assert_int_equal(allocation_of_thread(&volta, 100), 100);
+  assert_int_equal(allocation_of_thread(&volta, 300), 255);
+  assert_int_equal(allocation_warps(&fermi, 200), allocation_warps(&fermi, 63));
+  assert_int_equal(allocation_registers(&fermi, 8, 200), allocation_registers(&fermi, 8, 63));
+  fermi.compute_major = 3;
+  assert_int_equal(allocation_of_thread(&fermi, 100), 63);
+  fermi.compute_minor = 5;
+  assert_int_equal(allocation_of_thread(&fermi, 100), 100);
 }
 
 /* Bandwidth is two transfers per memory clock over the bus, and the channels make up the bus. */
@@ -576,6 +595,7 @@ static void a_changed_file_is_read_again(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_bundled_machines_load),
                                      cmocka_unit_test(boards_have_their_capabilitys_limits),
+                                     cmocka_unit_test(threads_have_no_more_registers_than_their_capability),
                                      cmocka_unit_test(boards_have_the_bandwidth_of_their_bus),
                                      cmocka_unit_test(gtx480_is_the_papers_table),
                                      cmocka_unit_test(peaks_are_what_the_file_makes),

@@ -176,7 +176,14 @@ static void test_lru_census(void **state) {
     case 0: lru_remove(t, key); break;
     case 1: lru_remove_range(t, key, key + (UINT64_C(2) << 40)); break;
     default:
-      if (!lru_find(t, key)) lru_insert(t, key, 0);
+      if (lru_find(t, key)) break;
+      if (random_below(2)) {
+        lru_insert(t, key, 0);
+        break;
+      }
+      uint64_t gone;
+      if (lru_insert_uncounted(t, key, 0, &gone)) lru_count(t, gone, false);
+      lru_count(t, key, true);
     }
     for (uint64_t k = 0; k < KEYS; k++) {
       uint32_t holders = lru_census_holders(&census, k << 40);
@@ -196,7 +203,7 @@ static void test_lru_census(void **state) {
 
 static uint32_t dirty_lines(const cache *c, uint32_t set) {
   uint32_t found = 0;
-  for (uint32_t w = 0; w < c->ways; w++) found += c->lines[(uint64_t)set * c->stride + w].dirty != 0;
+  for (uint32_t w = 0; w < c->ways; w++) found += c->lines[(uint64_t)set * c->ways + w].dirty != 0;
   return found;
 }
 
@@ -238,8 +245,8 @@ static void test_dirty_lines(void **state) {
   random_dirt(3, 48);
 }
 
-static void random_cache(uint64_t sets, uint64_t most_ways) {
-  uint64_t ways = most_ways; /* in use */
+static void random_cache(uint64_t most_sets, uint64_t ways) {
+  uint64_t sets = most_sets; /* in use */
   cache c;
   memset(&c, 0, sizeof c);
   arena a = {0};
@@ -249,7 +256,7 @@ static void random_cache(uint64_t sets, uint64_t most_ways) {
   for (int step = 0; step < 30000; step++) {
     uint64_t tag = 1 + random_below(sets * ways * 3 / 2 + 1);
     uint32_t set = (uint32_t)(tag % sets);
-    uint64_t *tags = &order[set * most_ways], at = 0;
+    uint64_t *tags = &order[set * ways], at = 0;
     while (at < ways && tags[at] != tag) at++;
     cache_line *line = cache_find(&c, set, tag);
     assert_int_equal(line != NULL, at < ways);
@@ -272,7 +279,7 @@ static void random_cache(uint64_t sets, uint64_t most_ways) {
     }
     if (step == 15000) {
       cache_clear(&c);
-      memset(order, 0, sets * most_ways * sizeof *order);
+      memset(order, 0, most_sets * ways * sizeof *order);
     }
     if (step % 5000 == 1000) { /* all of a range of tags go, those behind them stay */
       uint64_t first = random_below(sets * ways), count = random_below(sets * ways);
@@ -280,18 +287,18 @@ static void random_cache(uint64_t sets, uint64_t most_ways) {
       for (uint64_t i = 0; i < sets; i++) {
         uint64_t kept = 0;
         for (uint64_t w = 0; w < ways; w++) {
-          uint64_t t = order[i * most_ways + w];
-          if (t && t - first >= count) order[i * most_ways + kept++] = t;
+          uint64_t t = order[i * ways + w];
+          if (t && t - first >= count) order[i * ways + kept++] = t;
         }
-        memset(&order[i * most_ways + kept], 0, (ways - kept) * sizeof *order);
+        memset(&order[i * ways + kept], 0, (ways - kept) * sizeof *order);
       }
     }
-    /* the bytes of a line more than a whole number of ways change nothing; no ways are one */
+    /* the bytes of a line more than a whole number of sets change nothing; no sets are one */
     if (step % 5000 == 2500) {
-      ways = random_below(most_ways + 2);
-      cache_resize(&c, (sets * ways + random_below(sets)) * TRACE_LINE_BYTES);
-      ways = ways > most_ways ? most_ways : ways < 1 ? 1 : ways;
-      memset(order, 0, sets * most_ways * sizeof *order);
+      sets = random_below(most_sets + 2);
+      cache_resize(&c, (sets * ways + random_below(ways)) * TRACE_LINE_BYTES);
+      sets = sets > most_sets ? most_sets : sets < 1 ? 1 : sets;
+      memset(order, 0, most_sets * ways * sizeof *order);
     }
   }
   free(order);

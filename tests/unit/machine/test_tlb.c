@@ -134,13 +134,50 @@ static void test_once_per_page_of_an_access(void **state) {
   assert_int_equal(c.lines, 8);
 }
 
-/* With one walker, walks follow each other. */
+/* With one walker, what walks read from memory follows each other. */
 static void many_walks(trace_writer *w, uint64_t b, uint32_t i, const void *c) { gather(w, 32); }
 static void one_walker(machine_spec *s) { s->walkers = 1; }
+static void one_walker_looks(machine_spec *s) {
+  s->walkers = 1;
+  s->walk_cache_walker = 1;
+}
 static void test_walkers(void **state) {
   ps many = rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = many_walks}).kernel_ps;
   ps one = rig_run(one_walker, (rig_kernel){.blocks = 1, .warps = 1, .warp = many_walks}).kernel_ps;
-  assert_true(one >= many + 30 * (3 * 20 + 100) * NS); /* each: three cached levels and an L2 access at least */
+  assert_true(one >= many + 30 * 100 * NS); /* each: an L2 access at least */
+  ps looks = rig_run(one_walker_looks, (rig_kernel){.blocks = 1, .warps = 1, .warp = many_walks}).kernel_ps;
+  assert_true(looks >= many + 30 * (3 * 20 + 100) * NS); /* and three cached levels */
+}
+
+/* The only walker is busy with 32 pages for one warp. What another one asks for is in the walk cache, which answers
+ * without a walker. */
+static void cached_under_walks(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  bool walks = *(const bool *)context;
+  rig_load_wait(w, PAGE(40) + 128); /* in another set of the L1 than the 32 pages' first lines */
+  trace_put_barrier(w, 0, false, 2);
+  if (warp == 0 && walks) gather(w, 32);
+  if (warp == 1) {
+    rig_issue(w, 64);
+    for (int i = 0; i < 100; i++) rig_load_wait(w, PAGE(40) + 128); /* the way there and back, four levels, an L1 hit */
+  }
+}
+static void one_walker_no_tlb(machine_spec *s) {
+  s->walkers = 1;
+  s->tlb_entries = 0;
+}
+static void one_walker_looks_no_tlb(machine_spec *s) {
+  one_walker_no_tlb(s);
+  s->walk_cache_walker = 1;
+}
+static ps cached_time(rig_tweak tweak, bool walks) {
+  return rig_run(tweak, (rig_kernel){.blocks = 1, .warps = 2, .warp = cached_under_walks, .context = &walks}).kernel_ps;
+}
+static void test_walk_cache_answers_without_a_walker(void **state) {
+  ps alone = cached_time(one_walker_no_tlb, false);
+  assert_true(alone >= 100 * (20 + 4 * 20 + 20) * NS);
+  assert_int_equal(cached_time(one_walker_no_tlb, true), alone);
+  assert_int_equal(cached_time(one_walker_looks_no_tlb, false), alone);
+  assert_true(cached_time(one_walker_looks_no_tlb, true) > alone);
 }
 
 /* Two SMs ask for one page at the same moment: the second walk finds the first's entries in the walk cache, on their
@@ -176,6 +213,7 @@ int main(void) {
       cmocka_unit_test(test_ports),
       cmocka_unit_test(test_once_per_page_of_an_access),
       cmocka_unit_test(test_walkers),
+      cmocka_unit_test(test_walk_cache_answers_without_a_walker),
       cmocka_unit_test(test_walks_share_what_is_on_its_way),
   };
   return cmocka_run_group_tests_name("tlb", tests, NULL, NULL);

@@ -159,6 +159,44 @@ static void test_wide_shared_loads(void **state) {
 #undef LOAD
 }
 
+/* The cost of the instruction of that number. */
+static ptx_cost cost_at(const char *body, uint32_t number) {
+  char text[4096];
+  snprintf(
+      text, sizeof text,
+      ".version 7.8 .target sm_75 .address_size 64\n.visible .entry k(.param .u64 p) {\n.reg .b32 %%r<20>; .reg .b64 "
+      "%%d<20>; .reg .f32 %%f<20>; .reg .pred %%p<4>;\n%s\nret;\n}\n",
+      body);
+  ptx_module *module = parse(text);
+  ptx_cfg *cfg = ptx_cfg_build(module->funcs[0]);
+  ptx_cost *costs = ptx_machine_code(module->funcs[0], cfg), found = costs[number];
+  free(costs);
+  ptx_cfg_free(cfg);
+  ptx_module_free(module);
+  return found;
+}
+
+/* What a short branch jumps over is predicated, and issued even where all lanes jump: it is counted with the branch,
+ * of accesses the slot alone. A division, a call, a barrier and what others jump to are not. */
+static void test_predicates(void **state) {
+#define BODY \
+  "@%p1 bra L; fma.rn.f32 %f1, %f1, %f3, %f4; and.b32 %r1, %r2, %r3; ld.global.f32 %f5, [%d1]; L: add.f32 %f6, %f6, %f6;"
+  static const uint8_t together[] = {3, 1, 1}, none[] = {0, 0, 0}, load[] = {0, 0, 1};
+  assert_memory_equal(cost_at(BODY, 0).count, together, 3);
+  assert_memory_equal(cost_at(BODY, 1).count, none, 3);
+  assert_memory_equal(cost_at(BODY, 2).count, none, 3);
+  assert_memory_equal(cost_at(BODY, 3).count, load, 3);
+#undef BODY
+  static const char *const branches[] = {"@%p1 bra L; div.rn.f32 %f1, %f1, %f3; L: add.f32 %f6, %f6, %f6;",
+                                         "@%p1 bra L; bar.sync 0; L: add.f32 %f6, %f6, %f6;",
+                                         "@%p1 bra L; M: add.f32 %f1, %f1, %f3; L: add.f32 %f6, %f6, %f6; @%p2 bra M;"};
+  for (size_t i = 0; i < sizeof branches / sizeof *branches; i++) {
+    assert_true(cost_at(branches[i], 0).count[PTX_PIPE_SLOTS] >= 1); /* the branch itself */
+    assert_int_equal(cost_at(branches[i], 0).count[PTX_PIPE_FMA], 0);
+    assert_true(cost_at(branches[i], 1).count[PTX_PIPE_SLOTS] >= 1);
+  }
+}
+
 /* Two instructions where lanes may part and meet again; none where all go the same way, at a loop's end, and where a
  * predicate does. */
 static void test_meeting_points(void **state) {
@@ -169,7 +207,7 @@ static void test_meeting_points(void **state) {
 #define AFTER "st.global.f32 [%d1], %f1;"
   check(LANE "@%p1 bra L;" LONG "L:" AFTER, 2 + 1 + 8 + 1 + 2, 8, 2, 0, 0, 0);
   check(BLOCK "@%p1 bra L;" LONG "L:" AFTER, 2 + 1 + 8 + 1, 8, 2, 0, 0, 0);
-  check(LANE "@%p1 bra L;" FMA "L:" AFTER, 2 + 1 + 1 + 1, 1, 2, 0, 0, 0);
+  check(LANE "@%p1 bra L;" FMA "L:" AFTER, 2 + 1 + 1, 1, 2, 0, 0, 0);
   check(LANE "L:" LONG "@%p1 bra L;" AFTER, 2 + 1 + 8 + 1, 8, 2, 0, 0, 0);
 #undef FMA
 #undef LONG
@@ -190,6 +228,14 @@ static void test_chains(void **state) {
   assert_int_equal(chain("add.f32 %f1, %f2, %f3; add.f32 %f4, %f2, %f2; add.f32 %f5, %f3, %f3;", NULL), 4);
   assert_int_equal(chain("add.s32 %r1, %r2, %r3; mul.lo.s32 %r4, %r1, %r1;", NULL), 9); /* from pipe to pipe */
   assert_int_equal(chain("setp.lt.s32 %p1, %r1, %r2; @%p1 add.s32 %r3, %r3, 1;", NULL), 16);
+  /* what has a branch in it ends before anything behind it begins: a chain of divisions takes no longer than others */
+  assert_int_equal(chain("div.rn.f32 %f1, %f2, %f3;", NULL), 34);
+  assert_int_equal(chain("div.rn.f32 %f1, %f2, %f3; div.rn.f32 %f4, %f1, %f2; add.f32 %f5, %f2, %f3;", NULL), 72);
+  assert_int_equal(chain("div.rn.f32 %f1, %f2, %f3; div.rn.f32 %f4, %f5, %f6; add.f32 %f7, %f2, %f3;", NULL), 72);
+  assert_int_equal(chain("add.f32 %f7, %f2, %f3; div.rn.f32 %f1, %f2, %f3;", NULL), 34);
+  assert_int_equal(chain("sqrt.rn.f32 %f1, %f2; rcp.rn.f32 %f3, %f4;", NULL), 39 + 56);
+  assert_int_equal(chain("rem.s64 %d1, %d2, %d3; rem.s64 %d4, %d5, %d6;", NULL), 2 * 127);
+  assert_int_equal(chain("rcp.approx.ftz.f32 %f1, %f2; rcp.approx.ftz.f32 %f3, %f4;", NULL), 18);
   uint32_t loads;
   assert_int_equal(chain("ld.shared.f32 %f1, [s]; add.f32 %f2, %f1, %f1; ld.shared.f32 %f3, [s+4];", &loads), 4);
   assert_int_equal(loads, 1);
@@ -216,6 +262,7 @@ int main(void) {
       cmocka_unit_test(test_balance),
       cmocka_unit_test(test_wide_shared_loads),
       cmocka_unit_test(test_meeting_points),
+      cmocka_unit_test(test_predicates),
       cmocka_unit_test(test_chains),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

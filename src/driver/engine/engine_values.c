@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations on one value in memory (engine_values.h). A write is a set of one element, or of two for 64 bits. Flushes
+ * and barriers have nothing to do: memory is always up to date.
+ *
+ * A stream waits without the engine's lock, so that other threads can launch what writes the value; a graph's node
+ * gives the lock away while it waits. */
+#include "driver/engine/engine_values.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "driver/engine/engine_graph_private.h"
+
+/* CUstreamWaitValue_flags */
+enum { WAIT_GREATER, WAIT_EQUAL, WAIT_AND, WAIT_NOR, WAIT_FLUSH = 1 << 30 };
+
+static bool waits(const engine_value *v) { return v->type == ENGINE_VALUE_WAIT_32 || v->type == ENGINE_VALUE_WAIT_64; }
+static bool writes(const engine_value *v) {
+  return v->type == ENGINE_VALUE_WRITE_32 || v->type == ENGINE_VALUE_WRITE_64;
+}
+static unsigned bytes_of(const engine_value *v) {
+  return v->type == ENGINE_VALUE_WAIT_32 || v->type == ENGINE_VALUE_WRITE_32 ? 4 : 8;
+}
+
+/* ---- are they possible? ---- */
+
+static cudaError_t check_form(const engine_value *v) {
+  if (waits(v)) return (v->of.flags & ~(unsigned)WAIT_FLUSH) <= WAIT_NOR ? cudaSuccess : cudaErrorInvalidValue;
+  if (writes(v)) return v->of.flags <= 1 ? cudaSuccess : cudaErrorInvalidValue;
+  return v->type == ENGINE_VALUE_FLUSH || v->type == ENGINE_VALUE_BARRIER ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+static cudaError_t check_place(const engine_value *v, engine_pointer found) {
+  if (!waits(v) && !writes(v)) return cudaSuccess;
+  bool inside = found.memory != ENGINE_PAGEABLE && bytes_of(v) <= found.bytes - (v->of.address - found.address);
+  return inside && v->of.address % bytes_of(v) == 0 && found.readable && found.writable ? cudaSuccess
+                                                                                        : cudaErrorInvalidValue;
+}
+
+cudaError_t engine_values_check_locked(const engine_value *list, size_t count) {
+  if (count > ENGINE_VALUES_MAX || (count && !list)) return cudaErrorInvalidValue;
+  cudaError_t error = cudaSuccess;
+  for (size_t i = 0; !error && i < count; i++) {
+    error = check_form(&list[i]);
+    bool later = (waits(&list[i]) || writes(&list[i])) && engine_graph_address(list[i].of.address);
+    if (!error && !later) error = check_place(&list[i], engine_pointer_find_locked(list[i].of.address));
+  }
+  return error;
+}
+
+bool engine_value_replaces(const engine_value *old, const engine_value *new) {
+  unsigned kept = waits(old) ? (unsigned)WAIT_FLUSH : ~0u;
+  bool reaches = waits(old) || writes(old);
+  return old->type == new->type && (!reaches || (old->of.flags & kept) == (new->of.flags &kept));
+}
+
+/* ---- waiting ---- */
+
+static bool is_met(uint64_t found, uint64_t wanted, unsigned bytes, unsigned how) {
+  if (bytes == 4) {
+    found = (uint32_t)found;
+    wanted = (uint32_t)wanted;
+  }
+  switch (how) {
+  case WAIT_GREATER: return bytes == 4 ? (int32_t)(uint32_t)(found - wanted) >= 0 : (int64_t)(found - wanted) >= 0;
+  case WAIT_EQUAL: return found == wanted;
+  case WAIT_AND: return (found & wanted) != 0;
+  default: return (bytes == 4 ? (uint32_t) ~(found | wanted) : ~(found | wanted)) != 0;
+  }
+}
+
+static uint64_t read_value(uint64_t address, unsigned bytes) {
+  return bytes == 4 ? atomic_load((_Atomic uint32_t *)(uintptr_t)address)
+                    : atomic_load((_Atomic uint64_t *)(uintptr_t)address);
+}
+
+static bool is_there(const engine_value *v) {
+  return is_met(read_value(v->of.address, bytes_of(v)), v->of.value, bytes_of(v), v->of.flags & ~(unsigned)WAIT_FLUSH);
+}
+
+static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
+
+static cudaError_t give_up(void) {
+  engine_say_once(
+      "cuStreamWaitValue",
+      "cuStreamWaitValue waits for a value that nothing has written; what the same thread writes later cannot come, because "
+      "a stream holds up the thread that works with it on the virtual GPU");
+  return cudaErrorNotSupported;
+}
+
+/* ---- in a stream ---- */
+
+static cudaError_t wait_for(const engine_value *v) {
+  cudaError_t error = check_place(v, engine_pointer_find(v->of.address));
+  for (int i = 0; !error && i < ENGINE_VALUE_PATIENCE_MS; i++) {
+    if (is_there(v)) return cudaSuccess;
+    rest();
+  }
+  return error ? error : give_up();
+}
+
+static engine_set set_of(const engine_value *v, unsigned part) {
+  return (engine_set){.to = v->of.address + 4 * part,
+                      .width = 1,
+                      .height = 1,
+                      .depth = 1,
+                      .value = (uint32_t)(v->of.value >> 32 * part),
+                      .element = 4,
+                      .async = true};
+}
+
+static cudaError_t write_now(const engine_value *v, cudaStream_t stream) {
+  cudaError_t error = check_place(v, engine_pointer_find(v->of.address));
+  for (unsigned part = 0; !error && part < bytes_of(v) / 4; part++) {
+    engine_set set = set_of(v, part);
+    set.stream = stream;
+    error = engine_set_run(&set);
+  }
+  return error;
+}
+
+static cudaError_t capture(cudaStream_t handle, const engine_value *list, size_t count, bool *taken) {
+  *taken = false;
+  cudaError_t error = engine_enter_during_kernel();
+  if (error) return error;
+  engine_stream *stream = engine_stream_find(handle);
+  engine_node_params params = {.kind = ENGINE_NODE_VALUES, .values = {list, count}};
+  error = stream ? engine_capture_take(stream, &params, true, taken) : engine_stream_error(handle);
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_values_run(cudaStream_t stream, const engine_value *list, size_t count) {
+  if (count > ENGINE_VALUES_MAX || !list) return cudaErrorInvalidValue;
+  bool taken;
+  cudaError_t error = capture(stream, list, count, &taken);
+  for (size_t i = 0; !error && !taken && i < count; i++) {
+    error = check_form(&list[i]);
+    if (!error && waits(&list[i])) error = wait_for(&list[i]);
+    if (!error && writes(&list[i])) error = write_now(&list[i], stream);
+  }
+  return error;
+}
+
+/* ---- as a node ---- */
+
+cudaError_t engine_value_write_on(const engine_value *v, engine_stream *stream) {
+  cudaError_t error = cudaSuccess;
+  for (unsigned part = 0; !error && writes(v) && part < bytes_of(v) / 4; part++)
+    error = engine_set_on(set_of(v, part), stream, true);
+  return error;
+}
+
+bool engine_value_is_there(const engine_value *v) { return !waits(v) || is_there(v); }
+
+/* Memory may go while the lock is free: it is looked for each time. */
+cudaError_t engine_value_wait_locked(const engine_value *v) {
+  for (int i = 0; i < ENGINE_VALUE_PATIENCE_MS; i++) {
+    cudaError_t error = check_place(v, engine_pointer_find_locked(v->of.address));
+    if (error || engine_value_is_there(v)) return error;
+    pthread_mutex_unlock(&ff_engine.lock);
+    rest();
+    pthread_mutex_lock(&ff_engine.lock);
+    if (ff_engine.phase != ENGINE_READY || ff_engine.stop) return cudaErrorCudartUnloading;
+  }
+  return give_up();
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes of graphs that write values or wait for them, made by hand and captured; what any node is; the numbers of
+ * graphs and nodes. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "driver/driver_api/libcuda_graph.h"
+#include "driver/engine/engine_values.h"
+
+CUresult cuInit(unsigned), cuCtxSetCurrent(CUcontext), cuCtxCreate_v2(CUcontext *, unsigned, CUdevice),
+    cuCtxSynchronize(void);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
+    cuMemHostAlloc(void **, size_t, unsigned), cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
+CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream);
+CUresult cuGraphCreate(CUgraph *, unsigned), cuGraphDestroy(CUgraph), cuGraphGetNodes(CUgraph, CUgraphNode *, size_t *),
+    cuGraphClone(CUgraph *, CUgraph), cuGraphNodeGetType(CUgraphNode, int *), cuGraphDestroyNode(CUgraphNode);
+CUresult cuGraphAddNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, const engine_edge *, size_t,
+                           CUgraphNodeParams *);
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+                                  const CUDA_BATCH_MEM_OP_NODE_PARAMS *);
+CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *),
+    cuGraphBatchMemOpNodeSetParams(CUgraphNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *),
+    cuGraphExecBatchMemOpNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long), cuGraphExecDestroy(CUgraphExec),
+    cuGraphLaunch(CUgraphExec, CUstream);
+CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph, cudaGraphExecUpdateResultInfo *);
+CUresult cuStreamBeginCapture_v2(CUstream, int), cuStreamEndCapture(CUstream, CUgraph *);
+CUresult cuStreamWriteValue32_v2(CUstream, CUdeviceptr, uint32_t, unsigned),
+    cuStreamWaitValue64_v2(CUstream, CUdeviceptr, uint64_t, unsigned),
+    cuStreamBatchMemOp_v2(CUstream, unsigned, engine_value *, unsigned);
+CUresult cuGraphNodeGetParams(CUgraphNode, CUgraphNodeParams *), cuGraphGetId(CUgraph, unsigned *),
+    cuGraphExecGetId(CUgraphExec, unsigned *), cuGraphNodeGetContainingGraph(CUgraphNode, CUgraph *),
+    cuGraphNodeGetLocalId(CUgraphNode, unsigned *), cuGraphNodeGetToolsId(CUgraphNode, unsigned long long *);
+CUresult cuGraphAddEmptyNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t),
+    cuGraphAddMemsetNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const cudaMemsetParams *, CUcontext),
+    cuGraphAddHostNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const cudaHostNodeParams *),
+    cuGraphAddChildGraphNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraph),
+    cuGraphDebugDotPrint(CUgraph, const char *, unsigned);
+
+#define check(call, result) assert_int_equal(call, result)
+#define succeed(call) check(call, CUDA_SUCCESS)
+#define invalid(call) check(call, CUDA_ERROR_INVALID_VALUE)
+enum { BATCH = 12, EQUAL = 1 };
+
+static CUcontext context;
+static CUdeviceptr data; /* four words */
+
+static engine_value operation(int type, CUdeviceptr at, uint64_t value, unsigned flags) {
+  return (engine_value){.of = {.type = type, .address = at, .value = value, .flags = flags}};
+}
+static CUDA_BATCH_MEM_OP_NODE_PARAMS batch(engine_value *list, unsigned count) {
+  return (CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = context, .count = count, .paramArray = list};
+}
+static uint32_t word(int at) {
+  uint32_t value;
+  succeed(cuMemcpyDtoH_v2(&value, data + 4 * (unsigned)at, 4));
+  return value;
+}
+static void clear(void) { succeed(cuMemsetD8_v2(data, 0, 16)); }
+
+static void launch(CUgraphExec exec) {
+  succeed(cuGraphLaunch(exec, NULL));
+  succeed(cuCtxSynchronize());
+}
+
+static void added(void **state) {
+  (void)state;
+  CUgraph graph, clone;
+  CUgraphExec exec, other;
+  CUgraphNode node, second;
+  int type;
+  engine_value list[] = {operation(ENGINE_VALUE_WRITE_32, data, 7, 0),
+                         operation(ENGINE_VALUE_WAIT_32, data, 7, EQUAL),
+                         {.type = ENGINE_VALUE_BARRIER},
+                         operation(ENGINE_VALUE_WRITE_64, data + 8, UINT64_C(0x1122334455667788), 0)};
+  CUDA_BATCH_MEM_OP_NODE_PARAMS params = batch(list, 4), found;
+  clear();
+  assert_int_equal(sizeof params, 32);
+  succeed(cuGraphCreate(&graph, 0));
+  invalid(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, NULL));
+  succeed(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params));
+  succeed(cuGraphNodeGetType(node, &type));
+  assert_int_equal(type, BATCH);
+  CUgraphNodeParams any = {.type = BATCH, .memOp = batch(&list[0], 1)};
+  list[0].of.address = data + 4;
+  succeed(cuGraphAddNode_v2(&second, graph, &node, NULL, 1, &any));
+  memset(list, 0, sizeof list); /* they were copied */
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  launch(exec);
+  assert_true(word(0) == 7 && word(1) == 7 && word(2) == 0x55667788 && word(3) == 0x11223344);
+
+  succeed(cuGraphBatchMemOpNodeGetParams(node, &found));
+  assert_true(found.count == 4 && found.paramArray[3].of.value == UINT64_C(0x1122334455667788));
+  found.paramArray = memcpy(list, found.paramArray, sizeof list);
+  list[0].of.value = list[1].of.value = 9;
+  succeed(cuGraphExecBatchMemOpNodeSetParams(exec, node, &found));
+  clear();
+  launch(exec);
+  assert_int_equal(word(0), 9);
+  succeed(cuGraphBatchMemOpNodeGetParams(node, &params)); /* the node is as it was */
+  assert_int_equal(params.paramArray[0].of.value, 7);
+  succeed(cuGraphBatchMemOpNodeSetParams(node, &params)); /* with its own list */
+  succeed(cuGraphClone(&clone, graph));
+  succeed(cuGraphDestroy(graph));
+  succeed(cuGraphInstantiateWithFlags(&other, clone, 0));
+  clear();
+  launch(other);
+  assert_true(word(0) == 7 && word(1) == 7);
+  succeed(cuGraphExecUpdate_v2(exec, clone, &(cudaGraphExecUpdateResultInfo){0}));
+  clear();
+  launch(exec);
+  assert_int_equal(word(0), 7);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphExecDestroy(other));
+  succeed(cuGraphDestroy(clone));
+}
+
+/* What an exec has may get other addresses and values, and a wait another comparison; nothing else. */
+static void refused(void **state) {
+  (void)state;
+  CUgraph graph, other;
+  CUgraphExec exec;
+  CUgraphNode node, empty;
+  engine_value list[2] = {operation(ENGINE_VALUE_WRITE_32, data, 7, 0),
+                          operation(ENGINE_VALUE_WAIT_32, data, 7, EQUAL)},
+               bad[2];
+  CUDA_BATCH_MEM_OP_NODE_PARAMS params = batch(list, 2), wrong = batch(bad, 2);
+  cudaGraphExecUpdateResultInfo info;
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddEmptyNode(&empty, graph, NULL, 0));
+  invalid(cuGraphBatchMemOpNodeSetParams(empty, &params));
+  invalid(cuGraphBatchMemOpNodeGetParams(empty, &params));
+  params.flags = 1;
+  invalid(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params));
+  params.flags = 0;
+  params.count = ENGINE_VALUES_MAX + 1;
+  invalid(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params));
+  params.count = 2;
+  const engine_value mistakes[] = {{.type = 77},
+                                   operation(ENGINE_VALUE_WRITE_32, data + 2, 7, 0),
+                                   operation(ENGINE_VALUE_WRITE_64, data + 4, 7, 0),
+                                   operation(ENGINE_VALUE_WRITE_32, (uintptr_t)list, 7, 0),
+                                   operation(ENGINE_VALUE_WRITE_32, data, 7, 2),
+                                   operation(ENGINE_VALUE_WAIT_32, data, 7, 4)};
+  for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+    bad[0] = list[0];
+    bad[1] = mistakes[i];
+    invalid(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &wrong));
+  }
+  succeed(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params));
+  invalid(cuGraphBatchMemOpNodeSetParams(node, &wrong));
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  memcpy(bad, list, sizeof bad);
+  bad[1].of.flags = 2; /* and */
+  bad[0].of.address = bad[1].of.address = data + 4;
+  succeed(cuGraphExecBatchMemOpNodeSetParams(exec, node, &wrong));
+  clear();
+  launch(exec);
+  assert_true(word(0) == 0 && word(1) == 7);
+  bad[1].of.flags |= 1u << 30; /* a flush */
+  invalid(cuGraphExecBatchMemOpNodeSetParams(exec, node, &wrong));
+  bad[1] = bad[0];
+  invalid(cuGraphExecBatchMemOpNodeSetParams(exec, node, &wrong));
+  wrong.count = 1;
+  invalid(cuGraphExecBatchMemOpNodeSetParams(exec, node, &wrong));
+  succeed(cuGraphCreate(&other, 0));
+  succeed(cuGraphAddEmptyNode(&empty, other, NULL, 0));
+  succeed(cuGraphAddBatchMemOpNode(&node, other, NULL, 0, &wrong));
+  check(cuGraphExecUpdate_v2(exec, other, &info), 910); /* CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE */
+  assert_int_equal(info.result, ENGINE_UPDATE_PARAMETERS);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
+  succeed(cuGraphDestroy(other));
+}
+
+static void pause_shortly(void) { nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); }
+
+static void *write_later(void *flag) {
+  pause_shortly();
+  __atomic_store_n((uint64_t *)flag, 5, __ATOMIC_SEQ_CST);
+  return NULL;
+}
+
+/* Nothing happens while it is captured: neither the write nor the wait. The launch does both. */
+static void captured(void **state) {
+  (void)state;
+  CUgraph graph;
+  CUgraphExec exec;
+  CUstream stream;
+  CUgraphNode nodes[4];
+  size_t count = 4;
+  uint64_t *flag;
+  int type;
+  pthread_t thread;
+  engine_value both[] = {operation(ENGINE_VALUE_WRITE_32, data + 4, 3, 0),
+                         operation(ENGINE_VALUE_WRITE_32, data + 8, 4, 0)};
+  clear();
+  succeed(cuMemHostAlloc((void **)&flag, sizeof *flag, 0));
+  *flag = 0;
+  succeed(cuStreamCreate(&stream, 1));
+  succeed(cuStreamBeginCapture_v2(stream, 0));
+  succeed(cuStreamWriteValue32_v2(stream, data, 6, 0));
+  succeed(cuStreamWaitValue64_v2(stream, (uintptr_t)flag, 5, EQUAL));
+  succeed(cuStreamBatchMemOp_v2(stream, 2, both, 0));
+  succeed(cuStreamEndCapture(stream, &graph));
+  assert_int_equal(word(0), 0);
+  succeed(cuGraphGetNodes(graph, nodes, &count));
+  assert_int_equal(count, 3);
+  for (size_t i = 0; i < count; i++) {
+    succeed(cuGraphNodeGetType(nodes[i], &type));
+    assert_int_equal(type, BATCH);
+  }
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  assert_int_equal(pthread_create(&thread, NULL, write_later, flag), 0);
+  succeed(cuGraphLaunch(exec, stream));
+  pthread_join(thread, NULL);
+  assert_true(word(0) == 6 && word(1) == 3 && word(2) == 4);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
+  /* a mistake ends the capture */
+  succeed(cuStreamBeginCapture_v2(stream, 0));
+  invalid(cuStreamWriteValue32_v2(stream, data + 1, 6, 0));
+  check(cuStreamEndCapture(stream, &graph), 901); /* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED */
+  succeed(cuStreamDestroy_v2(stream));
+}
+
+/* Another thread's work goes on while a graph waits: it writes what the graph waits for by a stream of its own. */
+static CUstream writer;
+static void *write_by_stream(void *unused) {
+  (void)unused;
+  pause_shortly();
+  if (cuCtxSetCurrent(context)) return NULL;
+  cuStreamWriteValue32_v2(writer, data + 12, 8, 0);
+  return NULL;
+}
+
+static void waits_without_the_lock(void **state) {
+  (void)state;
+  CUgraph graph;
+  CUgraphExec exec;
+  CUgraphNode node;
+  pthread_t thread;
+  engine_value list[] = {operation(ENGINE_VALUE_WAIT_32, data + 12, 8, EQUAL),
+                         operation(ENGINE_VALUE_WRITE_32, data, 1, 0)};
+  CUDA_BATCH_MEM_OP_NODE_PARAMS params = batch(list, 2);
+  clear();
+  succeed(cuStreamCreate(&writer, 1));
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params));
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  assert_int_equal(pthread_create(&thread, NULL, write_by_stream, NULL), 0);
+  launch(exec);
+  pthread_join(thread, NULL);
+  assert_int_equal(word(0), 1);
+  clear();
+  check(cuGraphLaunch(exec, NULL), CUDA_ERROR_NOT_SUPPORTED); /* given up, as a stream's wait is */
+  assert_int_equal(word(0), 0);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
+  succeed(cuStreamDestroy_v2(writer));
+}
+
+/* ---- any node ---- */
+
+static void nothing(void *unused) { (void)unused; }
+
+static void described(void **state) {
+  (void)state;
+  CUgraph graph, child;
+  CUgraphNode set, host, inner, last;
+  CUgraphNodeParams found;
+  engine_value value = operation(ENGINE_VALUE_WRITE_32, data, 7, 0);
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphCreate(&child, 0));
+  succeed(cuGraphAddMemsetNode(
+      &set, graph, NULL, 0,
+      &(cudaMemsetParams){.dst = (void *)(uintptr_t)data, .value = 3, .elementSize = 4, .width = 2, .height = 1},
+      context));
+  succeed(cuGraphAddHostNode(&host, graph, &set, 1, &(cudaHostNodeParams){nothing, &value}));
+  succeed(cuGraphAddChildGraphNode(&inner, graph, &host, 1, child));
+  succeed(cuGraphAddBatchMemOpNode(&last, graph, &inner, 1,
+                                   &(CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = context, .count = 1, .paramArray = &value}));
+  invalid(cuGraphNodeGetParams(set, NULL));
+  invalid(cuGraphNodeGetParams((CUgraphNode)&value, &found));
+  succeed(cuGraphNodeGetParams(set, &found));
+  assert_true(found.type == ENGINE_NODE_SET && found.memset.params.value == 3 && found.memset.params.width == 2 &&
+              found.memset.ctx == context);
+  succeed(cuGraphNodeGetParams(host, &found));
+  assert_true(found.type == ENGINE_NODE_HOST && found.host.fn == nothing && found.host.userData == &value);
+  succeed(cuGraphNodeGetParams(inner, &found));
+  assert_true(found.type == ENGINE_NODE_GRAPH && found.graph.graph && found.graph.graph != child); /* its clone */
+  CUgraph within = found.graph.graph;
+  succeed(cuGraphAddEmptyNode(&set, within, NULL, 0));
+  succeed(cuGraphNodeGetContainingGraph(set, &child));
+  assert_ptr_equal(child, within);
+  succeed(cuGraphNodeGetParams(last, &found));
+  assert_true(found.type == BATCH && found.memOp.count == 1 && found.memOp.paramArray[0].of.value == 7);
+  succeed(cuGraphDestroy(graph));
+}
+
+static void numbered(void **state) {
+  (void)state;
+  CUgraph graph, other, found;
+  CUgraphExec exec;
+  CUgraphNode nodes[3];
+  unsigned first, second, third, local;
+  unsigned long long tools[3];
+  char path[64], text[2048] = "", wanted[64];
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphCreate(&other, 0));
+  succeed(cuGraphGetId(graph, &first));
+  succeed(cuGraphGetId(other, &second));
+  assert_true(first && second == first + 1);
+  for (unsigned i = 0; i < 2; i++) succeed(cuGraphAddEmptyNode(&nodes[i], graph, nodes, i));
+  succeed(cuGraphDestroyNode(nodes[1]));
+  succeed(cuGraphAddEmptyNode(&nodes[1], graph, nodes, 1)); /* 2: numbers are not used again */
+  succeed(cuGraphAddEmptyNode(&nodes[2], other, NULL, 0));
+  const unsigned locals[3] = {0, 2, 0};
+  for (int i = 0; i < 3; i++) {
+    succeed(cuGraphNodeGetLocalId(nodes[i], &local));
+    assert_int_equal(local, locals[i]);
+    succeed(cuGraphNodeGetToolsId(nodes[i], &tools[i]));
+    succeed(cuGraphNodeGetContainingGraph(nodes[i], &found));
+    assert_ptr_equal(found, i < 2 ? graph : other);
+  }
+  assert_true(tools[0] != tools[1] && tools[0] != tools[2] && tools[1] != tools[2]);
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  succeed(cuGraphExecGetId(exec, &third));
+  assert_true(third != first && third != second);
+  snprintf(path, sizeof path, "/tmp/graph_numbers_%d.dot", (int)getpid());
+  succeed(cuGraphDebugDotPrint(graph, path, 0));
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+  fclose(file);
+  unlink(path);
+  snprintf(wanted, sizeof wanted, "graph_%u_node_0 -> graph_%u_node_2", first, first);
+  assert_non_null(strstr(text, wanted));
+  invalid(cuGraphGetId(graph, NULL));
+  invalid(cuGraphGetId((CUgraph)&local, &local));
+  invalid(cuGraphExecGetId((CUgraphExec)graph, &local));
+  invalid(cuGraphNodeGetLocalId((CUgraphNode)graph, &local));
+  invalid(cuGraphNodeGetContainingGraph(nodes[0], NULL));
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
+  succeed(cuGraphDestroy(other));
+}
+
+static int start(void **state) {
+  (void)state;
+  setenv("FARFAULT_MACHINE", "v100", 0);
+  return cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&data, 16);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(added),     cmocka_unit_test(refused),
+      cmocka_unit_test(captured),  cmocka_unit_test(waits_without_the_lock),
+      cmocka_unit_test(described), cmocka_unit_test(numbered),
+  };
+  return cmocka_run_group_tests(tests, start, NULL);
+}

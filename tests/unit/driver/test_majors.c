@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that only one CUDA major has, in its own libcudart: texture objects of CUDA 11 whose description has one field
+ * more, the elapsed time of CUDA 12.8. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define CUDART_MAJOR 11
+#include "driver/runtime_api/cudart_array.h"
+
+static void *library;
+#define CALL(name, types, ...) ((int(*) types)(uintptr_t)symbol(#name))(__VA_ARGS__)
+static void *symbol(const char *name) {
+  void *found = dlsym(library, name);
+  if (!found) fail_msg("%s", dlerror());
+  return found;
+}
+static void open_library(const char *file) {
+  setenv("FARFAULT_MACHINE", "v100", 1);
+  library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail_msg("%s", dlerror());
+}
+
+static void seamless_textures(void **state) {
+  (void)state;
+  void *data;
+  unsigned long long object;
+  enum { BEHIND = 0x55555555 };
+  cudaTextureDesc texture = {.maxAnisotropy = 3, .seamlessCubemap = 1}, found;
+  cudaResourceDesc linear = {.resType = cudaResourceTypeLinear};
+  open_library(FF_BUILD_DIR "/lib/farfault/libcudart.so.11.0");
+  assert_int_equal(CALL(cudaMalloc, (void **, size_t), &data, 64), 0);
+  linear.res.linear.devPtr = data;
+  linear.res.linear.desc = (cudaChannelFormatDesc){32, 0, 0, 0, cudaChannelFormatKindFloat};
+  linear.res.linear.sizeInBytes = 64;
+  for (int whole = 0; whole < 2; whole++) {
+    if (whole)
+      assert_int_equal(CALL(cudaCreateTextureObject_v2,
+                            (unsigned long long *, const void *, const void *, const void *), &object, &linear,
+                            &texture, NULL),
+                       0);
+    else
+      assert_int_equal(CALL(cudaCreateTextureObject, (unsigned long long *, const void *, const void *, const void *),
+                            &object, &linear, &texture, NULL),
+                       0);
+    memset(&found, 0x55, sizeof found);
+    assert_int_equal(CALL(cudaGetTextureObjectTextureDesc, (void *, unsigned long long), &found, object), 0);
+    assert_true(found.maxAnisotropy == 3 && found.seamlessCubemap == BEHIND); /* that is not the caller's here */
+    assert_int_equal(CALL(cudaGetTextureObjectTextureDesc_v2, (void *, unsigned long long), &found, object), 0);
+    assert_true(found.maxAnisotropy == 3 && found.seamlessCubemap == whole);
+    assert_int_equal(CALL(cudaDestroyTextureObject, (unsigned long long), object), 0);
+  }
+  assert_int_equal(CALL(cudaGetTextureObjectTextureDesc_v2, (void *, unsigned long long), NULL, object), 1);
+}
+
+static void elapsed_time(void **state) {
+  (void)state;
+  void *events[2], *data;
+  float first = -1, second = -2;
+  open_library(FF_BUILD_DIR "/lib/farfault/libcudart.so.12");
+  assert_int_equal(CALL(cudaMalloc, (void **, size_t), &data, 1 << 20), 0);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(CALL(cudaEventCreate, (void **), &events[i]), 0);
+    assert_int_equal(CALL(cudaMemsetAsync, (void *, int, size_t, void *), data, 1, 1 << 20, NULL), 0);
+    assert_int_equal(CALL(cudaEventRecord, (void *, void *), events[i], NULL), 0);
+  }
+  assert_int_equal(CALL(cudaEventSynchronize, (void *), events[1]), 0);
+  assert_int_equal(CALL(cudaEventElapsedTime, (float *, void *, void *), &first, events[0], events[1]), 0);
+  assert_int_equal(CALL(cudaEventElapsedTime_v2, (float *, void *, void *), &second, events[0], events[1]), 0);
+  assert_true(first > 0 && memcmp(&first, &second, sizeof first) == 0);
+  assert_int_equal(CALL(cudaEventElapsedTime_v2, (float *, void *, void *), NULL, events[0], events[1]), 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(seamless_textures), cmocka_unit_test(elapsed_time)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
