@@ -159,6 +159,39 @@ static void test_translations(void **state) {
   }
 }
 
+/* The only walker is busy with 32 pages for one warp; another one's lines are in the L1 and their page in the walk
+ * cache, which answers without a walker, long before anything could come from the L2. */
+static void cached_under_walks(trace_writer *w, uint64_t block, uint32_t number, const void *context) {
+  rig_load_wait(w, RIG_BASE + 40 * 4096 + 128);
+  trace_put_barrier(w, 0, false, 2);
+  if (number == 0) {
+    uint64_t *at = trace_put_access(w, TRACE_LOAD, 2, 0, 0, ~0u, 32);
+    for (uint64_t p = 0; p < 32; p++) at[p] = trace_line(RIG_BASE + p * 4096, 1, 1);
+    return;
+  }
+  rig_issue(w, 64);
+  for (int i = 0; i < 1000; i++) rig_load_wait(w, RIG_BASE + 40 * 4096 + 128);
+}
+
+static void test_walk_cache_answers_without_a_walker(void **state) {
+  ps time[3];
+  for (uint32_t threads = 0; threads < 3; threads++) {
+    rig r;
+    rig_open(&r, "ideal");
+    r.spec.walkers = 1;
+    r.spec.tlb_entries = 0;
+    r.spec.l2_latency = 1000;
+    r.threads = threads;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, BYTES, TRACE_MEMORY_DEVICE);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 2, .warp = cached_under_walks});
+    time[threads] = rig_finish(&r)->counters.kernel_ps;
+    rig_close(&r);
+  }
+  assert_int_equal(time[1], time[0]);
+  assert_int_equal(time[2], time[0]);
+}
+
 static void test_any_number_of_threads(void **state) {
   static const char *const managers[] = {"ideal", "copy", "demand", "replay", "uvm", "auto", "tbn", "zero-copy"};
   static const uint32_t threads[] = {2, 3, 8};
@@ -269,11 +302,9 @@ static void test_what_is_refused(void **state) {
 int main(void) {
   alarm(WATCHDOG); /* a wait that nothing ends must not be waited for */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_any_number_of_threads),
-      cmocka_unit_test(test_one_warp_alone),
-      cmocka_unit_test(test_translations),
-      cmocka_unit_test(test_sectors_out_of_order),
-      cmocka_unit_test(test_history_changes_nothing),
+      cmocka_unit_test(test_any_number_of_threads), cmocka_unit_test(test_one_warp_alone),
+      cmocka_unit_test(test_translations),          cmocka_unit_test(test_walk_cache_answers_without_a_walker),
+      cmocka_unit_test(test_sectors_out_of_order),  cmocka_unit_test(test_history_changes_nothing),
       cmocka_unit_test(test_what_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
