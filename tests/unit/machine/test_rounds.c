@@ -31,8 +31,8 @@ static void put_access(trace_writer *w, uint64_t *state, trace_access_op op, uin
   uint64_t *at = trace_put_access(w, op, 2, flags, 0, ~0u, (uint32_t)lines);
   for (uint64_t i = 0; i < lines; i++) {
     uint64_t address = kind == 0 ? next(state) % range : (base + i * 128 * kind) % range;
-    at[i] =
-        trace_line(RIG_BASE + address / 128 * 128, (uint32_t)(1 + next(state) % 32), 1 + (uint32_t)next(state) % 15);
+    uint32_t lanes = 1 + (uint32_t)(next(state) % 32), sectors = 1 + (uint32_t)next(state) % 15;
+    at[i] = trace_line(RIG_BASE + address / 128 * 128, lanes, sectors);
   }
 }
 
