@@ -221,6 +221,15 @@ static void test_any_number_of_threads(void **state) {
   }
 }
 
+/* Pages grow while walks of their smaller ones are asked for and not made. */
+static void test_pages_grow_under_walks(void **state) {
+  script s = script_of(118);
+  rig r;
+  run(&r, "tbn", &s, 2, 163, 4);
+  assert_true(r.result.counters.tlb_shootdowns > 0);
+  rig_close(&r);
+}
+
 /* Nothing but its own requests is on the machine: no order can differ. */
 static void test_one_warp_alone(void **state) {
   for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 3); seed++) {
@@ -302,9 +311,13 @@ static void test_what_is_refused(void **state) {
 int main(void) {
   alarm(WATCHDOG); /* a wait that nothing ends must not be waited for */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_any_number_of_threads), cmocka_unit_test(test_one_warp_alone),
-      cmocka_unit_test(test_translations),          cmocka_unit_test(test_walk_cache_answers_without_a_walker),
-      cmocka_unit_test(test_sectors_out_of_order),  cmocka_unit_test(test_history_changes_nothing),
+      cmocka_unit_test(test_any_number_of_threads),
+      cmocka_unit_test(test_pages_grow_under_walks),
+      cmocka_unit_test(test_one_warp_alone),
+      cmocka_unit_test(test_translations),
+      cmocka_unit_test(test_walk_cache_answers_without_a_walker),
+      cmocka_unit_test(test_sectors_out_of_order),
+      cmocka_unit_test(test_history_changes_nothing),
       cmocka_unit_test(test_what_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
