@@ -34,6 +34,8 @@ enum { MOST_KERNELS = 16, MOST_USES = 32 };
   X(cuDevicePrimaryCtxRelease_v2, (int a), (a))                                            \
   X(cuCtxSetCurrent, (void *a), (a))                                                       \
   X(cuCtxSynchronize, (void), ())                                                          \
+  X(cuProfilerStart, (void), ())                                                           \
+  X(cuProfilerStop, (void), ())                                                            \
   X(cuModuleUnload, (void *a), (a))                                                        \
   X(cuModuleGetGlobal_v2, (address * a, size_t * b, void *c, const char *d), (a, b, c, d)) \
   X(cuMemAlloc_v2, (address * a, size_t b), (a, b))                                        \

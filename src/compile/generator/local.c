@@ -13,7 +13,7 @@ enum { INDEXED_STACK = 1 << 25, ROW_BYTES = 4 * EXEC_LANES };
 bool access_has_local(const access *a) {
   const native_instr *n = a->n;
   bool cells = n->bytes == n->slot_bytes || (n->bytes <= 4 && n->slot_bytes == 4);
-  return !a->g->traced && cells && (n->bytes <= 4 || n->bytes == 8);
+  return !a->g->traced && cells;
 }
 
 static value local_base(const access *a) { return gen_field(a->g, a->g->pointer, a->g->warp, a->g->at->warp_local); }

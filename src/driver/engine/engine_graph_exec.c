@@ -509,9 +509,11 @@ static cudaError_t run_values(const engine_exec *exec, const engine_node *node, 
   engine_value *list = ff_alloc(count * sizeof *list);
   memcpy(list, node->params.values.list, count * sizeof *list);
   for (size_t i = 0; !error && i < count && !is_over(exec, stream); i++) {
-    if (engine_value_is_there(&list[i])) {
+    bool there;
+    error = engine_value_look_locked(&list[i], &there);
+    if (there) {
       error = engine_value_write_on(&list[i], stream);
-    } else {
+    } else if (!error) {
       batch_end();
       error = engine_value_wait_locked(&list[i]);
       ff_engine.batch = ENGINE_BATCH_PAID;

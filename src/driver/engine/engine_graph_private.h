@@ -153,8 +153,9 @@ const char *engine_node_kind_name(engine_node_kind kind);
 /* engine_values.c: the lock is held; a list that a node has may run later in memory that is not there yet. */
 union engine_value;
 cudaError_t engine_values_check_locked(const union engine_value *list, size_t count);
-bool engine_value_replaces(const union engine_value *old, const union engine_value *new); /* may it, in an exec? */
-bool engine_value_is_there(const union engine_value *v);           /* true for what does not wait */
+bool engine_value_replaces(const union engine_value *old, const union engine_value *other); /* may it, in an exec? */
+/* *there: true for what does not wait */
+cudaError_t engine_value_look_locked(const union engine_value *v, bool *there);
 cudaError_t engine_value_wait_locked(const union engine_value *v); /* the lock is free meanwhile */
 /* nothing for what does not write */
 cudaError_t engine_value_write_on(const union engine_value *v, engine_stream *stream);

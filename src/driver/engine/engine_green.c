@@ -82,6 +82,7 @@ static void make_orphan(engine_stream *s) {
 cudaError_t engine_green_destroy(engine_green *green) {
   cudaError_t error = engine_enter();
   if (error) return error;
+  if (is_live(green)) engine_deferred_wait_device(green->device); /* which may be another than the thread's */
   if (!is_live(green)) error = cudaErrorContextIsDestroyed;
   for (engine_stream *s = ff_engine.streams, *next; !error && s; s = next) {
     next = s->next;
@@ -189,6 +190,12 @@ static cudaError_t check_event(const engine_green *green, bool of_green, cudaEve
   return engine_event_find(handle) ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
+/* What has given way on the device, which may be another than the thread's, is over then. */
+static cudaError_t settle(int device) {
+  engine_deferred_wait_device(device);
+  return ff_engine.sticky;
+}
+
 /* green NULL: of the device. */
 static void record_all(engine_green *green, int device, engine_stream **join, cudaEvent_t handle) {
   engine_stream *all = helper(green, device, join), *legacy = &ff_engine.legacy[device];
@@ -210,7 +217,8 @@ static void wait_all(engine_green *green, int device, engine_stream **fence, con
 cudaError_t engine_green_record(engine_green *green, cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = check_event(green, true, handle);
+  if (is_live(green)) error = settle(green->device);
+  if (!error) error = check_event(green, true, handle);
   if (!error) record_all(green, green->device, &green->join, handle);
   engine_leave();
   return error;
@@ -219,7 +227,8 @@ cudaError_t engine_green_record(engine_green *green, cudaEvent_t handle) {
 cudaError_t engine_green_wait(engine_green *green, cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = check_event(green, true, handle);
+  if (is_live(green)) error = settle(green->device);
+  if (!error) error = check_event(green, true, handle);
   const engine_event *event = error ? NULL : engine_event_find(handle);
   if (event && event->recorded) wait_all(green, green->device, &green->fence, event);
   engine_leave();
@@ -229,7 +238,8 @@ cudaError_t engine_green_wait(engine_green *green, cudaEvent_t handle) {
 cudaError_t engine_device_record(int device, cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = engine_device_exists(device) ? check_event(NULL, false, handle) : cudaErrorInvalidDevice;
+  error = engine_device_exists(device) ? settle(device) : cudaErrorInvalidDevice;
+  if (!error) error = check_event(NULL, false, handle);
   if (!error) record_all(NULL, device, &helpers[device].join, handle);
   engine_leave();
   return error;
@@ -238,7 +248,8 @@ cudaError_t engine_device_record(int device, cudaEvent_t handle) {
 cudaError_t engine_device_wait(int device, cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = engine_device_exists(device) ? check_event(NULL, false, handle) : cudaErrorInvalidDevice;
+  error = engine_device_exists(device) ? settle(device) : cudaErrorInvalidDevice;
+  if (!error) error = check_event(NULL, false, handle);
   const engine_event *event = error ? NULL : engine_event_find(handle);
   if (event && event->recorded) wait_all(NULL, device, &helpers[device].fence, event);
   engine_leave();
@@ -248,9 +259,7 @@ cudaError_t engine_device_wait(int device, cudaEvent_t handle) {
 cudaError_t engine_green_synchronize(engine_green *green) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!is_live(green)) error = cudaErrorContextIsDestroyed;
-  else engine_deferred_wait_device(green->device);
-  if (!error) error = ff_engine.sticky;
+  error = is_live(green) ? settle(green->device) : cudaErrorContextIsDestroyed;
   for (engine_stream *s = ff_engine.streams; !error && s; s = s->next)
     if (is_live(green) && s->green == green) error = engine_capture_refuse(s);
   for (engine_stream *s = ff_engine.streams; !error && s; s = s->next)

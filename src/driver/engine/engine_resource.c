@@ -193,18 +193,19 @@ static cudaError_t check_group(const engine_resource_group *group, unsigned toge
 cudaError_t engine_resource_split(engine_resource *result, unsigned count, const engine_resource *input,
                                   engine_resource *remaining, unsigned flags, engine_resource_group *groups) {
   origin from;
-  unsigned least, usual;
+  unsigned least, usual, all;
   if (!input || !groups || !count || flags) return cudaErrorInvalidValue;
   cudaError_t error = read_resource(input, &from);
   if (error) return error;
   if (from.split && !from.is_rest) return cudaErrorInvalidResourceConfiguration;
   granularity(0, &least, &usual);
+  all = input->sm.count; /* a result may be in its place */
   from.split = next_split();
   from.is_rest = false;
   for (unsigned i = 0; i < count; i++) {
     engine_resource_group *group = &groups[i];
     unsigned together = group->together ? group->together : usual, left = count_sms(&from.sms);
-    error = check_group(group, together, input->sm.count);
+    error = check_group(group, together, all);
     if (error) return error;
     unsigned unit = group->flags & ENGINE_GROUP_BACKFILL ? SM_PAIR : together;
     unsigned size = group->count ? group->count : left / unit * unit;
@@ -298,6 +299,11 @@ cudaError_t engine_resource_describe(engine_descriptor **descriptor, const engin
 
 cudaError_t engine_resource_green(engine_descriptor *descriptor, int device, engine_green **green) {
   if (!green || !is_descriptor(descriptor) || descriptor->device != device) return cudaErrorInvalidValue;
-  cudaError_t error = engine_green_create(device, &descriptor->sms, green);
-  return error ? error : engine_green_set_queues(*green, descriptor->queues);
+  engine_green *made;
+  cudaError_t error = engine_green_create(device, &descriptor->sms, &made);
+  if (error) return error;
+  error = engine_green_set_queues(made, descriptor->queues);
+  if (error) engine_green_destroy(made);
+  else *green = made;
+  return error;
 }

@@ -48,10 +48,10 @@ cudaError_t engine_values_check_locked(const engine_value *list, size_t count) {
   return error;
 }
 
-bool engine_value_replaces(const engine_value *old, const engine_value *new) {
+bool engine_value_replaces(const engine_value *old, const engine_value *other) {
   unsigned kept = waits(old) ? (unsigned)WAIT_FLUSH : ~0u;
   bool reaches = waits(old) || writes(old);
-  return old->type == new->type && (!reaches || (old->of.flags & kept) == (new->of.flags &kept));
+  return old->type == other->type && (!reaches || (old->of.flags & kept) == (other->of.flags & kept));
 }
 
 /* ---- waiting ---- */
@@ -151,13 +151,19 @@ cudaError_t engine_value_write_on(const engine_value *v, engine_stream *stream) 
   return error;
 }
 
-bool engine_value_is_there(const engine_value *v) { return !waits(v) || is_there(v); }
+/* Memory may go while the lock is free, and a graph's own comes and goes: it is looked for each time. */
+cudaError_t engine_value_look_locked(const engine_value *v, bool *there) {
+  *there = !waits(v);
+  cudaError_t error = *there ? cudaSuccess : check_place(v, engine_pointer_find_locked(v->of.address));
+  if (!*there && !error) *there = is_there(v);
+  return error;
+}
 
-/* Memory may go while the lock is free: it is looked for each time. */
 cudaError_t engine_value_wait_locked(const engine_value *v) {
   for (int i = 0; i < ENGINE_VALUE_PATIENCE_MS; i++) {
-    cudaError_t error = check_place(v, engine_pointer_find_locked(v->of.address));
-    if (error || engine_value_is_there(v)) return error;
+    bool there;
+    cudaError_t error = engine_value_look_locked(v, &there);
+    if (error || there) return error;
     pthread_mutex_unlock(&ff_engine.lock);
     rest();
     pthread_mutex_lock(&ff_engine.lock);

@@ -186,9 +186,8 @@ static bool ends_here(const core_warp *w) {
          !w->other_count && !w->trace;
 }
 
-/* Code for full warps has left the warp at w->pc. True: that was a barrier, and the warp goes on behind it; *turn:
- * else.
- */
+/* Code for full warps has left the warp at w->pc. True: that was a barrier, and the warp goes on behind it. False:
+ * *turn says what became of it. */
 INLINE bool pass_end(core_warp *w, uint8_t attention, native_turn *turn) {
   if (w->pc->flow == EXEC_FLOW_BARRIER && w->pc->guard == EXEC_NO_GUARD) {
     *turn = NATIVE_WAITS;

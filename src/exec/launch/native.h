@@ -2,14 +2,15 @@
 /* Where compiled code (src/compile) comes into the interpreter.
  *
  * A function's compiled code works on the same warp and the same frames as core.isa.c and may be entered at every
- * instruction with EXEC_ATTEND_NATIVE. It runs until it comes to something that only the interpreter does (a call, a
+ * instruction with EXEC_ATTEND_NATIVE; where no block of it begins (behind shfl and bar.warp.sync that are code of
+ * full warps), it declines. It runs until it comes to something that only the interpreter does (a call, a
  * barrier, the end), then writes everything that is still needed to the frame and returns. Where lanes diverge or
  * reconverge it asks the interpreter's functions which of them run next, and goes on with those; the whole warp goes on
  * in the body for full warps.
  *
  *   full --lanes diverge--> any --another split's place: merge--> any ... --all lanes: AGAIN--> full
  *     |                   |
- *     barrier: pass_barrier, full again (known)          anything else: the interpreter, until the next EXEC_ATTEND_NATIVE
+ *     barrier: pass_end, full again (known)              anything else: the interpreter, until the next EXEC_ATTEND_NATIVE
  *
  * When compiled code returns, the warp is in the state in which the interpreter would have left it: live registers,
  * memory, counters, segment, budget, splits (tests/compiled compares both). Only registers that no instruction reads

@@ -214,33 +214,30 @@ tlb_look tlb_look_up(gmmu *g, sm *m, uint64_t address, const pager_unit *unit, p
   return look;
 }
 
-/* As gmmu_walk. Known where all of the walk is in the walk cache, and a walker is free; when one is only gets later. */
-static ps walk_foresee(gmmu *g, uint64_t address, pager_leaf leaf, ps at, uint32_t others, bool *known) {
+/* As gmmu_walk. Known where all of the walk is in the walk cache, and that needs no walker. Else not before a walker
+ * reads the first entry that is not there, be it for another walk; when one is free only gets later. */
+static ps walk_foresee(gmmu *g, uint64_t address, pager_leaf leaf, ps at, bool *known) {
   uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT,
            top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
-  *known = g->spec->walk_cache_bytes;
-  if (g->spec->walk_cache_walker) {
-    *known &= others < g->walkers->capacity && g->walkers->until[g->walkers->first + others] <= at;
-    at = slots_wait(g->walkers, at);
-  }
+  *known = !g->spec->walk_cache_walker;
   address |= g->space;
   for (uint32_t level = top > lowest ? top : lowest + 1; *known && level-- > lowest;) {
     walk_level l = level_of(g, level, shift, address);
-    const lru_entry *cached = lru_peek(g->walk_cache, l.table << 52 | l.index);
+    const lru_entry *cached = g->spec->walk_cache_bytes ? lru_peek(g->walk_cache, l.table << 52 | l.index) : NULL;
     *known = cached != NULL;
-    if (cached) at = (cached->ready > at ? cached->ready : at) + g->t->walk_cache;
+    at = cached ? (cached->ready > at ? cached->ready : at) + g->t->walk_cache : slots_wait(g->walkers, at);
   }
   return at;
 }
 
-ps tlb_foresee(gmmu *g, const tlb_look *look, uint64_t address, uint32_t others, bool *known) {
+ps tlb_foresee(gmmu *g, const tlb_look *look, uint64_t address, bool *known) {
   ps at = look->at + g->t->tlb_there;
-  if (!g->shared_tlb) return walk_foresee(g, address, look->leaf, at, others, known) + g->t->tlb_back;
+  if (!g->shared_tlb) return walk_foresee(g, address, look->leaf, at, known) + g->t->tlb_back;
   at += g->t->shared_tlb;
   const lru_entry *shared = lru_peek(shared_set(g, look->key), look->key);
   *known = shared != NULL;
   if (shared) return (shared->ready > at ? shared->ready : at) + g->t->tlb_back;
-  ps least = at, walked = walk_foresee(g, address, look->leaf, at, others, known);
+  ps least = at, walked = walk_foresee(g, address, look->leaf, at, known);
   return (*known ? walked : least) + g->t->tlb_back; /* another SM's walk may be on its way there */
 }
 

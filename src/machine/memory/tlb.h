@@ -51,10 +51,9 @@ typedef struct tlb_look {
 /* tlb_translate would be TRANSLATION_DONE. */
 bool tlb_reaches(const gmmu *g, const sm *m, const pager_unit *unit);
 tlb_look tlb_look_up(gmmu *g, sm *m, uint64_t address, const pager_unit *unit, ps ask, const tally *tally);
-/* When the answer to a walk that is asked for then is there, as far as that can be told from what the tables have now
- * and `others` walks that have been asked for and not made. *known: this is when; else it is not there before. Nothing
- * changes. */
-ps tlb_foresee(gmmu *g, const tlb_look *look, uint64_t address, uint32_t others, bool *known);
+/* When the answer to a walk that is asked for then is there, as far as that can be told from what the tables have now.
+ * *known: this is when; else it is not there before. Nothing changes. */
+ps tlb_foresee(gmmu *g, const tlb_look *look, uint64_t address, bool *known);
 /* What tlb_look_up has not found, asked for at `ask` and, after its port, at `at`: when it is there. No entry of the
  * SM's TLB is made. */
 ps tlb_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, ps ask, ps at, const tally *tally);

@@ -12,7 +12,7 @@
  * follows it. Where the walk cache has all of it, its answer can be told at once, from tables that nothing changes in a
  * round (tlb_foresee), and is taken as told: what other SMs ask in the same round does not delay it. Else nothing in
  * the SM depends on it before the lines are answered, but for lines that the L1 has, or for which it may have no place:
- * there the SM pauses, unless it is late enough in any case, as it is where all walkers are busy.
+ * there the SM pauses, unless it is late enough in any case, as it is where it needs a walker and all are busy.
  *
  *     sm.l1_mshrs and sm.stores together have as many open places as there are open requests that ask
  *     warp.open[i] == its requests that are not over with slot i */
@@ -225,7 +225,7 @@ ps round_translate(round_sm *q, gmmu *g, uint64_t address, const pager_unit *uni
   }
   bool foreseen = false;
   ps translated = look.entry ? ready : 0, turn = turn_of(q, translated),
-     least = look.entry ? least_of(q, ready) : tlb_foresee(g, &look, address, q->walks, &foreseen);
+     least = look.entry ? least_of(q, ready) : tlb_foresee(g, &look, address, &foreseen);
   ready = foreseen ? least : ROUND_OPEN | q->end;
   round_request *e = make_room(q);
   *e = (round_request){.kind = look.entry ? ROUND_FOLLOW : ROUND_WALK,
@@ -242,7 +242,6 @@ ps round_translate(round_sm *q, gmmu *g, uint64_t address, const pager_unit *uni
                        .foreseen = foreseen};
   goes_out(q, e);
   if (look.entry) return ready;
-  q->walks++;
   tlb_insert(q, look.key, ready, tally);
   return ready;
 }
@@ -283,6 +282,7 @@ static void arrive(round_sm *q, const round_request *e, ps arrival) {
   if (*load < arrival) *load = arrival;
   if (--w->open[e->slot] || w->parked != 1 + (uint32_t)e->slot) return;
   ps time = *load > w->parked_at ? *load : w->parked_at;
+  FF_CHECK(time >= q->until); /* the SM has run up to then */
   w->counters->warp_stall_ps += time - w->parked_at;
   w->parked = 0;
   event_push_reserved(&q->events, time, w->parked_order, EVENT_WARP, w->index);

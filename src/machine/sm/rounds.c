@@ -112,7 +112,6 @@ static void serve_one(sm_rounds *r, const calendar_entry *c) {
     serve_line(r, q, e);
   } else if (e->kind == ROUND_WALK) {
     e->answer = tlb_walk(&r->s->gmmu, q->m, e->address, (pager_leaf)e->lanes, e->tag, e->ask, e->at, &e->tally);
-    q->walks--;
   } else {
     ps at = round_translated(q, e);
     if (at > e->at) COUNT(&e->tally, tlb_merged, 1);

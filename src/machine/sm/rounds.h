@@ -7,8 +7,9 @@
  *
  * No answer of the L2 is there before ask + l2_latency, so nothing that is asked in a round of that length is answered
  * in it: a load that an instruction waits for is `open` until the round is over, and the warp waits. What an SM cannot
- * do for itself (a translation that its TLB does not have, a page's first write, a far-fault, the end of a block) stops
- * it; that one step is made between two rounds, at its place in time, and the SM goes on. So what comes out depends on
+ * do for itself (a page's first write, a far-fault, the end of a block) stops it; that one step is made between two
+ * rounds, at its place in time, and the SM goes on. A translation that its TLB does not have is asked for as lines are;
+ * where its answer matters before a round is over, the SM pauses until it is known. So what comes out depends on
  * neither the number of threads nor on which of them runs which SM.
  *
  * The rest of the simulation (operations, copies, far-faults) has its events in the device's queue, as always; no round
@@ -79,7 +80,6 @@ typedef struct round_sm {
   round_request *requests;               /* number n at n & mask: of [first, end) */
   uint64_t first, end, collected;        /* collected: those before it have been taken to be served */
   uint64_t mask;
-  uint32_t walks;        /* that have been asked for and not made */
   uint32_t answers;      /* that are there and not taken over yet */
   ps last_ask;           /* the latest of all so far */
   ps open_ask;           /* the earliest of those whose answer has not been taken over; UINT64_MAX: there are none */
@@ -100,8 +100,7 @@ typedef struct sm_rounds sm_rounds;
 
 /* For the SMs' front ends and load/store units (sm.c, warp_access.c), within a round. */
 void round_stop(round_sm *q, warp *w, ps time); /* its next step, at `time`, is made between two sm_rounds */
-/* The warp, which the SM's unit serves, goes on at `time`: when that has come, all that the SM has asked is
- * answered. */
+/* The warp, which the SM's unit serves, goes on at `time`; by then all that the SM has asked is answered. */
 void round_pause(round_sm *q, const warp *w, ps time);
 /* The warp's load number `load` has arrived by *time; else the warp goes on when it has, and this is false. */
 bool round_wait(round_sm *q, warp *w, uint32_t load, ps *time);
@@ -112,12 +111,12 @@ ps round_translate(round_sm *q, gmmu *g, uint64_t address, const pager_unit *uni
  * comes to the warp later. */
 bool round_access(round_sm *q, memory *y, warp *w, const request *r, ps hold, ps translated, ps *accepted, ps *data);
 sim_counters *round_counters(round_sm *q, sim_counters *whole);
-/* Reads or writes of the unit need nothing but to be noted (round_note). */
 /* When the request's translation is there, which has been answered. */
 ps round_translated(const round_sm *q, const round_request *e);
 void round_take(round_sm *q);       /* the answers that are there */
 void round_counts_add(round_sm *q); /* its own counters to where they belong */
 void round_census(round_sm *q);     /* is told */
+/* Reads or writes of the unit need nothing but to be noted (round_note). */
 bool round_may_use(const pager *p, const pager_unit *unit, bool writes);
 void round_note(pager *p, pager_unit *unit, uint64_t address, ps now);
 

@@ -427,7 +427,9 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   }
   unit_leave(a, u);
   if (p.at > *time + a->t->cycle) *time = p.at - a->t->cycle; /* the warp is held until its last line was taken */
-  if (!w->todo) {
+  /* All lines may be on their way and the warp not told yet: a page has come while the access was held up, and it asked
+   * for it again because another one had left. */
+  if (!w->todo && !w->waiting_units) {
     access_over(a, w);
     return true;
   }

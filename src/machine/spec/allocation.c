@@ -8,8 +8,8 @@ enum { WARP = 32, CARVE_OUTS = 16, KIB = 1024 };
 
 /* Of the memory that the L1 and shared memory have together, this is neither's: a pointer chase on a V100, whose 128
  * KiB are the L1's then, has every line of 120.8 KiB there and misses with 125.4 (RRZE-HPC/gpu-benches, gpu-latency);
- * on a GH200 the edge lies as far below what the carve-out leaves. */
-enum { UNUSED = 8 * KIB };
+ * on a GH200 the edge lies as far below what the carve-out leaves. Before 7.0 the L1 has all that is left. */
+enum { UNUSED = 8 * KIB, UNUSED_FROM = 7 };
 
 typedef struct allocation_row {
   uint32_t major, minor, most, registers, shared, reserved, unified, carve_outs[CARVE_OUTS];
@@ -86,7 +86,8 @@ uint64_t allocation_carve_out(const machine_spec *spec, uint64_t threads, uint64
 }
 
 uint64_t allocation_l1(const machine_spec *spec, uint64_t carve_out) {
-  return shares_memory(spec) ? spec->l1_bytes - least(carve_out + UNUSED, spec->l1_bytes) : spec->l1_bytes;
+  uint64_t taken = carve_out + (row_of(spec)->major >= UNUSED_FROM ? UNUSED : 0);
+  return shares_memory(spec) ? spec->l1_bytes - least(taken, spec->l1_bytes) : spec->l1_bytes;
 }
 
 uint64_t allocation_l1_of_small_blocks(const machine_spec *spec) {

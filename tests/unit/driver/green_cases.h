@@ -332,6 +332,11 @@ static void groups_of_any_sizes(void **state) {
     succeed(cuDevSmResourceSplit(made, 1, &device, NULL, 0, &one));
     assert_true(made[0].sm.count == 8 && made[0].sm.domain == one.domain);
   }
+  made[0] = device; /* its first group takes the place of what is split */
+  two[0] = (group){.count = 4, .together = 2};
+  two[1] = (group){.count = 8, .together = 2};
+  succeed(cuDevSmResourceSplit(made, 2, made, NULL, 0, two));
+  assert_true(made[0].sm.count == 4 && made[1].sm.count == 8);
   two[0] = (group){.count = all / 2 * 2, .together = 2};
   two[1] = (group){.count = 2, .together = 2};
   check(cuDevSmResourceSplit(made, 2, &device, NULL, 0, two), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);

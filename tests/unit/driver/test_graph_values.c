@@ -44,6 +44,7 @@ CUresult cuGraphNodeGetParams(CUgraphNode, CUgraphNodeParams *), cuGraphGetId(CU
 CUresult cuGraphAddEmptyNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t),
     cuGraphAddMemsetNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const cudaMemsetParams *, CUcontext),
     cuGraphAddHostNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const cudaHostNodeParams *),
+    cuGraphAddMemAllocNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, cudaMemAllocNodeParams *),
     cuGraphAddChildGraphNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraph),
     cuGraphDebugDotPrint(CUgraph, const char *, unsigned);
 
@@ -270,6 +271,52 @@ static void waits_without_the_lock(void **state) {
   succeed(cuStreamDestroy_v2(writer));
 }
 
+/* What a graph allocates is there while it runs only; an ordinary allocation may go while a graph waits. Neither is
+ * read then. */
+static CUdeviceptr brief;
+static void *free_and_write(void *flag) {
+  pause_shortly();
+  if (cuCtxSetCurrent(context) || cuMemFree_v2(brief)) return NULL;
+  return write_later(flag);
+}
+
+static void memory_that_is_gone(void **state) {
+  (void)state;
+  CUgraph graph, other;
+  CUgraphExec exec;
+  CUgraphNode node;
+  pthread_t thread;
+  uint64_t *flag;
+  enum { BYTES = 64 << 20 };
+  cudaMemAllocNodeParams alloc = {.poolProps.allocType = 1, .poolProps.location.type = 1, .bytesize = BYTES};
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &alloc));
+  engine_value list[2] = {operation(ENGINE_VALUE_WAIT_32, (uintptr_t)alloc.dptr, 1, EQUAL)};
+  CUDA_BATCH_MEM_OP_NODE_PARAMS params = batch(list, 1);
+  succeed(cuGraphCreate(&other, 0));
+  succeed(cuGraphAddBatchMemOpNode(&node, other, NULL, 0, &params));
+  succeed(cuGraphInstantiateWithFlags(&exec, other, 0));
+  invalid(cuGraphLaunch(exec, NULL));
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(other));
+  succeed(cuGraphDestroy(graph));
+
+  succeed(cuMemAlloc_v2(&brief, BYTES));
+  succeed(cuMemHostAlloc((void **)&flag, sizeof *flag, 0));
+  *flag = 0;
+  list[0] = operation(ENGINE_VALUE_WAIT_64, (uintptr_t)flag, 5, EQUAL);
+  list[1] = operation(ENGINE_VALUE_WAIT_32, brief, 1, EQUAL);
+  params = batch(list, 2);
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params));
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  assert_int_equal(pthread_create(&thread, NULL, free_and_write, flag), 0);
+  invalid(cuGraphLaunch(exec, NULL));
+  pthread_join(thread, NULL);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
+}
+
 /* ---- any node ---- */
 
 static void nothing(void *unused) { (void)unused; }
@@ -364,9 +411,13 @@ static int start(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(added),     cmocka_unit_test(refused),
-      cmocka_unit_test(captured),  cmocka_unit_test(waits_without_the_lock),
-      cmocka_unit_test(described), cmocka_unit_test(numbered),
+      cmocka_unit_test(added),
+      cmocka_unit_test(refused),
+      cmocka_unit_test(captured),
+      cmocka_unit_test(waits_without_the_lock),
+      cmocka_unit_test(memory_that_is_gone),
+      cmocka_unit_test(described),
+      cmocka_unit_test(numbered),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }

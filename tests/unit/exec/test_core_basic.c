@@ -30,6 +30,8 @@ static void test_thread_numbers(void **state) {
       "mad.lo.u32 %r13, %r3, %r5, %r2; mad.lo.u32 %r13, %r13, %r4, %r1;"   /* thread */
       "mul.lo.u32 %r14, %r4, %r5; mul.lo.u32 %r14, %r14, %r6; mad.lo.u32 %r15, %r12, %r14, %r13;"
       "mul.wide.u32 %rd1, %r15, 16; add.s64 %rd2, %out, %rd1; mov.u32 %r16, %laneid; mov.u32 %r17, %warpid;"
+      "mad.lo.u32 %r16, %r8, 0x100, %r16; mad.lo.u32 %r16, %r9, 0x1000, %r16;" /* y and z by themselves, too */
+      "mad.lo.u32 %r16, %r2, 0x10000, %r16; mad.lo.u32 %r16, %r3, 0x100000, %r16;"
       "st.global.v4.u32 [%rd2], {%r12, %r13, %r16, %r17};");
   uint64_t out = buffer(t, 3 * 2 * 2 * 70 * 16);
   struct {
@@ -43,7 +45,7 @@ static void test_thread_numbers(void **state) {
       const uint32_t *got = u32_at(out) + 4 * (b * 70 + i);
       assert_int_equal(got[0], b);
       assert_int_equal(got[1], i);
-      assert_int_equal(got[2], i % 32);
+      assert_int_equal(got[2], i % 32 | b / 3 % 2 << 8 | b / 6 << 12 | i / 7 % 5 << 16 | i / 35 << 20);
       assert_int_equal(got[3], i / 32);
     }
   close_ptx(t);

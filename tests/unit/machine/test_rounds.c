@@ -31,8 +31,8 @@ static void put_access(trace_writer *w, uint64_t *state, trace_access_op op, uin
   uint64_t *at = trace_put_access(w, op, 2, flags, 0, ~0u, (uint32_t)lines);
   for (uint64_t i = 0; i < lines; i++) {
     uint64_t address = kind == 0 ? next(state) % range : (base + i * 128 * kind) % range;
-    at[i] =
-        trace_line(RIG_BASE + address / 128 * 128, (uint32_t)(1 + next(state) % 32), 1 + (uint32_t)next(state) % 15);
+    uint32_t lanes = 1 + (uint32_t)(next(state) % 32), sectors = 1 + (uint32_t)next(state) % 15;
+    at[i] = trace_line(RIG_BASE + address / 128 * 128, lanes, sectors);
   }
 }
 
@@ -159,6 +159,39 @@ static void test_translations(void **state) {
   }
 }
 
+/* The only walker is busy with 32 pages for one warp; another one's lines are in the L1 and their page in the walk
+ * cache, which answers without a walker, long before anything could come from the L2. */
+static void cached_under_walks(trace_writer *w, uint64_t block, uint32_t number, const void *context) {
+  rig_load_wait(w, RIG_BASE + 40 * 4096 + 128);
+  trace_put_barrier(w, 0, false, 2);
+  if (number == 0) {
+    uint64_t *at = trace_put_access(w, TRACE_LOAD, 2, 0, 0, ~0u, 32);
+    for (uint64_t p = 0; p < 32; p++) at[p] = trace_line(RIG_BASE + p * 4096, 1, 1);
+    return;
+  }
+  rig_issue(w, 64);
+  for (int i = 0; i < 1000; i++) rig_load_wait(w, RIG_BASE + 40 * 4096 + 128);
+}
+
+static void test_walk_cache_answers_without_a_walker(void **state) {
+  ps time[3];
+  for (uint32_t threads = 0; threads < 3; threads++) {
+    rig r;
+    rig_open(&r, "ideal");
+    r.spec.walkers = 1;
+    r.spec.tlb_entries = 0;
+    r.spec.l2_latency = 1000;
+    r.threads = threads;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, BYTES, TRACE_MEMORY_DEVICE);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 2, .warp = cached_under_walks});
+    time[threads] = rig_finish(&r)->counters.kernel_ps;
+    rig_close(&r);
+  }
+  assert_int_equal(time[1], time[0]);
+  assert_int_equal(time[2], time[0]);
+}
+
 static void test_any_number_of_threads(void **state) {
   static const char *const managers[] = {"ideal", "copy", "demand", "replay", "uvm", "auto", "tbn", "zero-copy"};
   static const uint32_t threads[] = {2, 3, 8};
@@ -188,18 +221,31 @@ static void test_any_number_of_threads(void **state) {
   }
 }
 
+/* Pages grow while walks of their smaller ones are asked for and not made. */
+static void test_pages_grow_under_walks(void **state) {
+  script s = script_of(118);
+  rig r;
+  run(&r, "tbn", &s, 2, 163, 4);
+  assert_true(r.result.counters.tlb_shootdowns > 0);
+  rig_close(&r);
+}
+
 /* Nothing but its own requests is on the machine: no order can differ. */
+static void one_warp_alone(uint64_t seed) {
+  script s = script_of(seed);
+  s.barriers = false;
+  rig one, none;
+  run(&one, "ideal", &s, 2, 1, 1);
+  run(&none, "ideal", &s, 0, 1, 1);
+  assert_same(&one.result, &none.result);
+  rig_close(&one);
+  rig_close(&none);
+}
+
 static void test_one_warp_alone(void **state) {
-  for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 3); seed++) {
-    script s = script_of(seed);
-    s.barriers = false;
-    rig one, none;
-    run(&one, "ideal", &s, 2, 1, 1);
-    run(&none, "ideal", &s, 0, 1, 1);
-    assert_same(&one.result, &none.result);
-    rig_close(&one);
-    rig_close(&none);
-  }
+  static const uint64_t busy_walkers[] = {86, 295, 329, 337, 383, 389}; /* and what is asked for is in the walk cache */
+  for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 3); seed++) one_warp_alone(seed);
+  for (size_t i = 0; i < sizeof busy_walkers / sizeof *busy_walkers; i++) one_warp_alone(busy_walkers[i]);
 }
 
 /* Of a line, the L2 has sector 1 and not sector 0: sector 0 comes later, though it was asked for first. Who waits for
@@ -270,8 +316,10 @@ int main(void) {
   alarm(WATCHDOG); /* a wait that nothing ends must not be waited for */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_any_number_of_threads),
+      cmocka_unit_test(test_pages_grow_under_walks),
       cmocka_unit_test(test_one_warp_alone),
       cmocka_unit_test(test_translations),
+      cmocka_unit_test(test_walk_cache_answers_without_a_walker),
       cmocka_unit_test(test_sectors_out_of_order),
       cmocka_unit_test(test_history_changes_nothing),
       cmocka_unit_test(test_what_is_refused),

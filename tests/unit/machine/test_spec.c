@@ -145,6 +145,18 @@ static void threads_have_no_more_registers_than_their_capability(void **state) {
   assert_int_equal(allocation_of_thread(&fermi, 100), 100);
 }
 
+/* The guide says of 3.x that the L1 has 16, 32 or 48 KiB of 64: all that shared memory leaves. */
+static void older_l1s_have_all_that_is_left(void **state) {
+  enum { KIB = 1024 };
+  machine_spec spec;
+  assert_int_equal(machine_spec_load("v100", &spec, NULL), FF_OK);
+  spec.compute_major = 3;
+  spec.compute_minor = 5;
+  spec.l1_bytes = 64 * KIB;
+  for (uint64_t shared = 16 * KIB; shared <= 48 * KIB; shared += 16 * KIB)
+    assert_int_equal(allocation_l1(&spec, shared), 64 * KIB - shared);
+}
+
 /* Bandwidth is two transfers per memory clock over the bus, and the channels make up the bus. */
 static void boards_have_the_bandwidth_of_their_bus(void **state) {
   static const struct {
@@ -596,6 +608,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_bundled_machines_load),
                                      cmocka_unit_test(boards_have_their_capabilitys_limits),
                                      cmocka_unit_test(threads_have_no_more_registers_than_their_capability),
+                                     cmocka_unit_test(older_l1s_have_all_that_is_left),
                                      cmocka_unit_test(boards_have_the_bandwidth_of_their_bus),
                                      cmocka_unit_test(gtx480_is_the_papers_table),
                                      cmocka_unit_test(peaks_are_what_the_file_makes),
