@@ -32,9 +32,11 @@ static void long_instance_of_few_registers(trace_writer *w, uint64_t b, uint32_t
   instance_of(w, 70);
 }
 
+static void fewer_registers(machine_spec *spec) { spec->registers = 8000; }
+
 static void test_room_by_registers(void **state) {
   sim_stacks few = run_warps(1, 8, 16, NULL, long_instance), many = run_warps(1, 8, 255, NULL, long_instance),
-             most = run_warps(1, 8, 1100, NULL, long_instance);
+             most = run_warps(1, 8, 255, fewer_registers, long_instance);
   assert_int_equal(few.offloaded, 8);
   assert_int_equal(many.offloaded, 4); /* 4 x 255 x 32 of 32,768 */
   assert_int_equal(many.refused_full, 4);
