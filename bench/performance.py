@@ -4,8 +4,8 @@
 performance.py --from FILE --doc FILE [--check]
 
 How fast a build is on this machine: executing kernels, the timing model, far-faults, launches, sampling, sweeps, whole runs
-beside other simulators. Each figure is the best of N runs (default 3) of the command beside it; processor time is user and
-system time of the command and its children. Takes about ten minutes on two idle cores.
+beside other simulators. Each figure is the best of N runs (default 3; of far-faults one) of the command beside it; processor time is user and
+system time of the command and its children. Takes about four minutes on two idle cores.
 
 --csv    the figures, to a file or - (default): group,what,value,unit,others,command
 --doc    a document whose part between <!-- performance.py --> and <!-- end --> becomes the tables
@@ -66,7 +66,9 @@ class Runner:
 
 
 def number(value):
-    """Three digits, and no exponent."""
+    """Three digits, and no exponent; a text is what a program printed."""
+    if isinstance(value, str):
+        return value
     return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
 
 
@@ -90,8 +92,8 @@ def beside_c(r):
     text = r.run(f"scripts/compare-c.sh {r.build}", RUNS=str(r.repeat))[0]
     for line in text.splitlines()[1:]:
         fields = line.rsplit(None, 2) if line.startswith(("mean", "geometric")) else line.split()
-        name, interpreted, compiled = fields[0], float(fields[-2]), float(fields[-1])
-        yield name, compiled, "times as long as C (-O2), compiled and interpreted", f"{interpreted:.2f}", "scripts/compare-c.sh build"
+        name, interpreted, compiled = fields[0], fields[-2], fields[-1]
+        yield name, compiled, "times as long as C (-O2), compiled and interpreted", interpreted, "scripts/compare-c.sh build"
 
 
 OTHERS = {  # (program and arguments, options): what others take, processor s
