@@ -108,6 +108,17 @@ def draw(rows, path, scratch):
     subprocess.run(["gnuplot"], input="\n".join(script + ["unset multiplot"]), text=True, check=True)
 
 
+def chosen(parser, arguments, kind, known):
+    """The names that --KIND lists; the program ends where one is not known, or runs are to be repeated less than once."""
+    names = getattr(arguments, kind).split(",")
+    unknown = [n for n in names if n not in known]
+    if unknown:
+        parser.error(f"no {kind} {', '.join(unknown)}: there are {', '.join(known)}")
+    if arguments.repeat < 1:
+        parser.error("--repeat is at least 1")
+    return names
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -116,12 +127,7 @@ def main():
     parser.add_argument("--series", default=",".join(SERIES))
     parser.add_argument("--repeat", type=int, default=3)
     a = parser.parse_args()
-    names = a.series.split(",")
-    unknown = [n for n in names if n not in SERIES]
-    if unknown:
-        parser.error(f"no series {', '.join(unknown)}: there are {', '.join(SERIES)}")
-    if a.repeat < 1:
-        parser.error("--repeat is at least 1")
+    names = chosen(parser, a, "series", SERIES)
     with tempfile.TemporaryDirectory() as scratch:
         rows = run_series(os.path.abspath(a.build), names, a.repeat, scratch)
         write_csv(rows, a.csv)

@@ -298,12 +298,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--check", action="store_true")
     a = parser.parse_args()
-    names = a.group.split(",")
-    unknown = [n for n in names if n not in GROUPS]
-    if unknown:
-        parser.error(f"no group {', '.join(unknown)}: there are {', '.join(GROUPS)}")
-    if a.repeat < 1:
-        parser.error("--repeat is at least 1")
+    names = curves.chosen(parser, a, "group", GROUPS)
     if bool(a.build) == bool(a.source):
         parser.error("a build folder, or --from and a file, is wanted")
     if a.source:

@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that only one CUDA major has, in its own libcudart: texture objects of CUDA 11 whose description has one field
  * more, the elapsed time of CUDA 12.8. */
-#include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #define CUDART_MAJOR 11
 #include "driver/runtime_api/cudart_array.h"
+#include "opened_library.h"
 
-static void *library;
-#define CALL(name, types, ...) ((int(*) types)(uintptr_t)symbol(#name))(__VA_ARGS__)
-static void *symbol(const char *name) {
-  void *found = dlsym(library, name);
-  if (!found) fail_msg("%s", dlerror());
-  return found;
-}
 static void open_library(const char *file) {
   setenv("FARFAULT_MACHINE", "v100", 1);
   library = dlopen(file, RTLD_NOW | RTLD_LOCAL);

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface references of programs of CUDA 11: registered as nvcc's host code does it, bound, read and
  * written by kernels. libcudart.so.11.0 is opened as it was built; nothing of it is linked in. */
-#include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "fatbin/fatbin.h"
+#include "opened_library.h"
 
 typedef struct channel {
   int x, y, z, w, kind;
@@ -29,14 +23,6 @@ typedef struct reference { /* textureReference */
 typedef struct dim {
   unsigned x, y, z;
 } dim;
-
-static void *library;
-#define CALL(name, types, ...) ((int(*) types)(uintptr_t)symbol(#name))(__VA_ARGS__)
-static void *symbol(const char *name) {
-  void *found = dlsym(library, name);
-  if (!found) fail_msg("%s", dlerror());
-  return found;
-}
 
 static const char text[] =
     ".version 7.0\n.target sm_50\n.address_size 64\n.global .texref image;\n.global .surfref sheet;\n.global .texref list;\n"
