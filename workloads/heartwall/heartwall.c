@@ -5,6 +5,7 @@
 #include "workload.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct tracker { /* same as in heartwall.cu */
 
 typedef struct problem {
   int points, frames, side, radius, width, height;
+  bool staged;            /* templates in shared memory */
   int *texture;         /* width x height, 8 to 119 */
   int *x, *y, *templates; /* where the points are; templates[point][row][column] */
 } problem;
@@ -108,7 +110,7 @@ static void frames_on_gpu(problem *p, int *const *frames) {
   GPU_LAUNCH(gpu_find_kernel("heartwall_first"), shape, frame, k);
   for (int i = 1; i < p->frames; i++) {
     gpu_copy_to_device(frame, frames[i], frame_bytes);
-    GPU_LAUNCH(gpu_find_kernel("heartwall_track"), shape, frame, k);
+    GPU_LAUNCH(gpu_find_kernel(p->staged ? "heartwall_track_staged" : "heartwall_track"), shape, frame, k);
   }
   gpu_copy_to_host(p->x, k.x, points * sizeof *p->x), gpu_copy_to_host(p->y, k.y, points * sizeof *p->y);
   gpu_copy_to_host(p->templates, k.templates, template_bytes);
@@ -135,10 +137,11 @@ static double mean_error(const problem *p, const problem *start) {
 
 int main(int argc, char **argv) {
   workload_argument arguments[] = {{"points", 1024, 1, 1 << 16}, {"frames", 3, 2, 1000}, {"width", 1024, 64, 8192}, {"height", 512, 64, 8192},
-                                   {"side", 8, 2, 16}, {"radius", 4, 1, 8}};
-  workload_arguments(argc, argv, "heartwall", "tracks points of a moving picture by their templates", arguments, 6);
+                                   {"side", 8, 2, 16}, {"radius", 4, 1, 8}, {"staged", 0, 0, 1}};
+  workload_arguments(argc, argv, "heartwall", "tracks points of a moving picture by their templates", arguments, 7);
   problem expected = {.points = (int)arguments[0].value, .frames = (int)arguments[1].value, .width = (int)arguments[2].value,
-                      .height = (int)arguments[3].value, .side = (int)arguments[4].value, .radius = (int)arguments[5].value};
+                      .height = (int)arguments[3].value, .side = (int)arguments[4].value, .radius = (int)arguments[5].value,
+                      .staged = arguments[6].value == 1};
   workload_random random = {31};
   expected.texture = random_texture(&random, expected.width, expected.height);
   problem got = expected, start = expected;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tracks points of a moving picture: in each frame, a block looks for its point's template in a window around the last place and moves the point to where
  * the normalised correlation is highest. All steps' results (window, sums, scores) go through global memory, point after point, as large windows need
- * it. Pixels are whole numbers up to 127 and sides at most 16, so that no sum leaves 32 bits and every score has the same bits everywhere. */
+ * it; the template is there too, or in shared memory as Rodinia's heartwall has it. Pixels are whole numbers up to 127 and sides at most 16, so that no
+ * sum leaves 32 bits and every score has the same bits everywhere. */
 #include "device.h"
 
 #define THREADS 128
+#define MOST_SIDE 16 /* of a template */
 
 struct tracker { /* same as in heartwall.c */
   int *x, *y;    /* of each point: the template's upper left corner in the frame */
@@ -92,23 +94,35 @@ extern "C" __global__ void heartwall_first(const int *frame, tracker k) {
     k.templates[point * k.side * k.side + i] = frame[(k.y[point] + i / k.side) * k.width + k.x[point] + i % k.side];
 }
 
-extern "C" __global__ void heartwall_track(const int *frame, tracker k) {
+template <bool STAGED>
+static __device__ __forceinline__ void track(const int *frame, const tracker &k) {
   int point = (int)blockIdx.x, area = k.side + 2 * k.radius, ways = 2 * k.radius + 1, pixels = k.side * k.side;
   int left = between(k.x[point] - k.radius, 0, k.width - area), top = between(k.y[point] - k.radius, 0, k.height - area);
   int *pattern = k.templates + point * pixels, *window = k.windows + point * area * area;
   int *sums = k.sums + point * area * area, *squares = k.squares + point * area * area;
   float *scores = k.scores + point * ways * ways;
+  const int *looked_for = pattern;
 
   copy_window(frame, k.width, left, top, window, area);
+  if (STAGED) {
+    __shared__ int staged[MOST_SIDE * MOST_SIDE];
+    for (int i = (int)threadIdx.x; i < pixels; i += THREADS) staged[i] = pattern[i];
+    looked_for = staged;
+  }
   __syncthreads();
   add_up(window, sums, squares, area);
   __syncthreads();
   int total = 0;
-  for (int i = 0; i < pixels; i++) total += pattern[i];
-  correlate(pattern, total, window, sums, squares, scores, k.side, k.radius);
+  for (int i = 0; i < pixels; i++) total += looked_for[i];
+  correlate(looked_for, total, window, sums, squares, scores, k.side, k.radius);
   __syncthreads();
   int best = highest_of(scores, ways * ways), row = best / ways, column = best % ways;
   if (threadIdx.x == 0) k.x[point] = left + column, k.y[point] = top + row;
   for (int i = (int)threadIdx.x; i < pixels; i += THREADS) /* the template follows what it finds, slowly */
     pattern[i] = (7 * pattern[i] + window[(row + i / k.side) * area + column + i % k.side] + 4) / 8;
 }
+
+extern "C" __global__ void heartwall_track(const int *frame, tracker k) { track<false>(frame, k); }
+
+/* The same; the template that all threads of a block read again and again is in shared memory. */
+extern "C" __global__ void heartwall_track_staged(const int *frame, tracker k) { track<true>(frame, k); }
