@@ -17,7 +17,10 @@
  * says:
  *
  *     none       the owner of the time slice, on any SM: after 2 ms (SLICE) the next one that has kernels, when the blocks that run are over
- *     mps        all, on any SM, each within its share of the GPU's threads
+ *     mps        all, on any SM, each within its share of the GPU's threads. An SM that has divided its memory for kernels of others in
+ *                a way that leaves no room for a block of a kernel is kept free of kernels that began after that one,
+ *                until it is empty: it would not be while others' blocks come and go, and a kernel would wait for as
+ *                long as they do
  *     sm         each on its own SMs; with `borrow` also on those of a tenant that has nothing to run, until it has */
 #include "machine/sm/dispatch.h"
 
@@ -91,6 +94,35 @@ static bool smid_allows(dispatcher *q, const sm *m, kernel *k) {
   return k->bound_to == UINT32_MAX || k->bound_to == m->index;
 }
 
+/* The kernel that may have the SM; NULL: none of those that wait may run there. */
+static kernel *first_for(const dispatcher *q, const sm *m) {
+  kernel *k = q->queue_first;
+  while (k && k->sms && !sm_set_has(k->sms, m->index)) k = k->next;
+  return k;
+}
+
+/* Does the tenant's next block wait for nothing but that the SM divides its memory another way? */
+static bool waits_to_divide(const dispatcher *q, const sm *m, const kernel *k) {
+  if (k->next_block == k->blocks || k->carve_out <= m->carve_out || m->shared_bytes + k->block_shared <= m->carve_out)
+    return false;
+  if (k->launch->smids && (!k->ahead || (k->bound_to != UINT32_MAX && k->bound_to != m->index))) return false;
+  return tenant_may(q, m, k);
+}
+
+/* Is the SM kept for another tenant's kernel that began before this one? */
+static bool is_kept(const dispatcher *q, const sm *m, const kernel *k) {
+  device *d = q->d;
+  for (uint32_t i = 0; i < d->tenant_count; i++) {
+    const dispatcher *other = d->tenants[i].dispatch;
+    const kernel *first = i != q->tenant && other ? first_for(other, m) : NULL;
+    if (!first || first->began > k->began || (first->began == k->began && i > q->tenant)) continue;
+    if (!waits_to_divide(other, m, first)) continue;
+    d->kept = true;
+    return true;
+  }
+  return false;
+}
+
 /* May a block of the kernel start on the SM? */
 static bool block_fits(dispatcher *q, const sm *m, kernel *k) {
   const machine_spec *spec = q->spec;
@@ -98,6 +130,7 @@ static bool block_fits(dispatcher *q, const sm *m, kernel *k) {
   if (q->d->shared && !tenant_may(q, m, k)) return false;
   if (__builtin_expect(learner_delays(q->learner), 0) && learner_holds(q->learner, k)) return false;
   if (!smid_allows(q, m, k)) return false;
+  if (q->d->shared && q->d->isolation == SIM_ISOLATION_MPS && is_kept(q, m, k)) return false;
   if (!m->blocks) return true; /* the functional half has accepted it: an estimate of registers must not refuse it */
   return m->blocks < spec->max_blocks && m->threads + k->block_threads <= spec->max_threads &&
          m->registers + k->block_registers <= spec->registers && m->shared_bytes + k->block_shared <= m->carve_out;
@@ -232,13 +265,6 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   if (q->spec->alu_latency > 0 && k->warps_per_block % q->spec->schedulers == 0) m->next_scheduler++;
 }
 
-/* The kernel that may have the SM; NULL: none of those that wait may run there. */
-static kernel *first_for(const dispatcher *q, const sm *m) {
-  kernel *k = q->queue_first;
-  while (k && k->sms && !sm_set_has(k->sms, m->index)) k = k->next;
-  return k;
-}
-
 /* Starts blocks of one kernel until nothing fits. */
 static void start_blocks(dispatcher *q, kernel *k, ps time) {
   uint32_t full = 0;
@@ -273,6 +299,14 @@ static void dispatch(dispatcher *q, ps time) {
 }
 
 void dispatch_again(dispatcher *q, ps time) { dispatch(q, time); }
+
+/* SMs were kept for kernels that may have got all they want by now: those that were refused ask again. */
+static void ask_again(device *d, ps time) {
+  if (!d->kept) return;
+  d->kept = false;
+  for (uint32_t i = 0; i < d->tenant_count; i++)
+    if (d->tenants[i].dispatch) dispatch(d->tenants[i].dispatch, time);
+}
 
 /* One SM has room again. All others are full for the kernels that may have them. */
 static void dispatch_to(dispatcher *q, sm *m, ps time) {
@@ -399,6 +433,7 @@ void kernel_begin(dispatcher *q, kernel *k, ps time) {
   if (q->d->shared && q->d->isolation == SIM_ISOLATION_NONE) slice_kernel(q, time);
   /* a slice may have begun, and all of its blocks */
   if (q->queue_first && (q->queue_first == k || q->queue_first->sms)) dispatch(q, time);
+  ask_again(q->d, time);
   fault_idle(q->faults);
 }
 
@@ -435,6 +470,7 @@ static void place_free(dispatcher *q, sm *m, const kernel *k, bool last, ps time
   else if (q->d->borrow && k->done_blocks == 1)
     dispatch(q, time);                    /* that its blocks are short is known now: on what is lent, too */
   if (q->thread_limit) dispatch(q, time); /* elsewhere, too: its threads have become fewer */
+  ask_again(q->d, time);
 }
 
 void block_end(dispatcher *q, block *b) {

@@ -77,6 +77,7 @@ typedef struct device {
   bool borrow, shared;                        /* shared: made for several */
   uint32_t tenant_count, registered, running; /* running: the tenant whose thread may work */
   uint32_t turn;                              /* the tenant that is asked first for a block */
+  bool kept;                                  /* MPS: an SM was refused, for another tenant's kernel (dispatch.c) */
   bool stop;                                  /* all that do not loop are over: the others stop where they are */
   ps now;
   pthread_mutex_t work;  /* of all its simulations: the thread that works does so for all of them */

@@ -285,6 +285,40 @@ static void test_shares_of_threads_side_by_side(void **state) {
   bench_close(&b);
 }
 
+/* Kernels whose blocks take 32 KiB of shared memory, next to two programs that take none and always have blocks on each
+ * SM: an SM that has divided its memory for those is no room for the first one's blocks, until it is empty. */
+#define BARE(n, times) \
+  { .kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 14, .warp = busy_half}, .repeat = (times) }
+/* 14 warps on 2 schedulers: 175 us, three times as long if others are there, if others are there */
+static void busy_half(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (int n = 0; n < 5; n++) rig_issue(w, 1250);
+}
+static const plan_step bare[] = {BARE(45, 60), SYNC, END};
+static const plan_step bare_later[] = {{.kind = PLAN_HOST}, BARE(45, 60), SYNC, END}; /* after 60 us */
+static const plan_step sharing[] = {
+    {.kind = PLAN_HOST, .repeat = 3},
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 60, .warps = 4, .shared_bytes = 32768, .warp = busy_half}},
+    SYNC,
+    END};
+
+static void test_another_division_of_an_sm_is_waited_for(void **state) {
+  bench b;
+  bench_open(&b, SIM_ISOLATION_MPS, 3);
+  b.spec.compute_minor = 0;
+  b.spec.exact_allocation = 0;
+  b.spec.l1_bytes = 128 << 10;
+  b.spec.shared_bytes = 96 << 10;
+  b.spec.api_us = 60;
+  b.lanes[0].plan = sharing;
+  b.lanes[1].plan = bare;
+  b.lanes[2].plan = bare_later;
+  bench_run(&b);
+  const history_kernel *first = &b.lanes[0].history->kernels.items[0];
+  /* before the kernels that were there are through, of each of the others 60 */
+  assert_true(first->end < time_of(&b, 1) / 2 && first->end < time_of(&b, 2) / 2);
+  bench_close(&b);
+}
+
 /* ---- time slices ---- */
 
 static ps busy_until(const lane *l) { return l->history->kernels.items[l->history->kernels.count - 1].end; }
@@ -468,6 +502,7 @@ int main(void) {
       cmocka_unit_test(test_sms_are_lent_when_their_owner_is_over),
       cmocka_unit_test(test_shares_of_threads),
       cmocka_unit_test(test_shares_of_threads_side_by_side),
+      cmocka_unit_test(test_another_division_of_an_sm_is_waited_for),
       cmocka_unit_test(test_one_tenant_at_a_time),
       cmocka_unit_test(test_time_slices_share_fairly),
       cmocka_unit_test(test_who_synchronises_goes_on_in_time),
