@@ -371,10 +371,31 @@ static void test_bound(void **state) {
     free(path);
   }
   uint32_t va = (uint32_t)repro_program_index(p, "VA"), chain = (uint32_t)repro_program_index(p, "n=2");
-  assert_true(repro_takes(p, va, (uint32_t)repro_setting_index(p, "1080 CP none")));
+  assert_true(repro_takes(p, va, (uint32_t)repro_setting_index(p, "V100 CP none")));
   assert_true(repro_takes(p, va, (uint32_t)repro_setting_index(p, "IC CP VA"))); /* as AlexNet's neighbour */
   assert_false(repro_takes(p, va, (uint32_t)repro_setting_index(p, "IC CP MM")));
   assert_false(repro_takes(p, chain, (uint32_t)repro_setting_index(p, "SCSB"))); /* chains are not recorded */
+}
+
+/* On the GTX 1080 several launches are measured, on the V100 one; neighbours, which loop, are of one. */
+static void test_launches(void **state) {
+  static const struct {
+    const char *program, *setting;
+    bool measured, taken;
+  } expected[] = {{"VAx10", "1080 alone", true, true},    {"VAx10", "1080 CMP VA", true, true},
+                  {"VAx10", "V100 CP VA", false, false},  {"VA", "1080 CP none", false, false},
+                  {"VA", "1080 CP VA", false, true},      {"VA", "V100/4 MPS none", true, true},
+                  {"FWT", "1080 alone", true, true},      {"FWT", "V100 alone", true, true},
+                  {"VAx10", "IC CP VA", false, false},    {"AlexNet", "IC CP VA", true, true},
+                  {"AlexNet", "1080 CP VA", false, false}};
+  const repro_paper *p = repro_find("jain2019");
+  for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    uint32_t program = (uint32_t)repro_program_index(p, expected[i].program),
+             setting = (uint32_t)repro_setting_index(p, expected[i].setting);
+    if (repro_applies(p, program, setting) != expected[i].measured ||
+        repro_takes(p, program, setting) != expected[i].taken)
+      fail_msg("%s under %s", expected[i].program, expected[i].setting);
+  }
 }
 
 /* Figure 8's cycles are those of the machine's clock. */
@@ -606,13 +627,11 @@ static void test_committed_results(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_means),      cmocka_unit_test(test_missing),
-      cmocka_unit_test(test_quantities), cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_scores),     cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_page),       cmocka_unit_test(test_bound),
-      cmocka_unit_test(test_clock),      cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_cells),      cmocka_unit_test(test_chains),
-      cmocka_unit_test(test_papers),     cmocka_unit_test(test_committed_results),
+      cmocka_unit_test(test_means),  cmocka_unit_test(test_missing), cmocka_unit_test(test_quantities),
+      cmocka_unit_test(test_csv),    cmocka_unit_test(test_scores),  cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_page),   cmocka_unit_test(test_bound),   cmocka_unit_test(test_launches),
+      cmocka_unit_test(test_clock),  cmocka_unit_test(test_memory),  cmocka_unit_test(test_cells),
+      cmocka_unit_test(test_chains), cmocka_unit_test(test_papers),  cmocka_unit_test(test_committed_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
