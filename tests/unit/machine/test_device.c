@@ -285,37 +285,79 @@ static void test_shares_of_threads_side_by_side(void **state) {
   bench_close(&b);
 }
 
-/* Kernels whose blocks take 32 KiB of shared memory, next to two programs that take none and always have blocks on each
- * SM: an SM that has divided its memory for those is no room for the first one's blocks, until it is empty. */
-#define BARE(n, times) \
-  { .kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 14, .warp = busy_half}, .repeat = (times) }
-/* 14 warps on 2 schedulers: 175 us, three times as long if others are there, if others are there */
+/* ---- MPS: blocks that take 32 KiB of shared memory, next to programs that take none. An SM that has divided its
+ * memory for those is no room for such a block until it is empty. ---- */
+
+/* 14 warps on 2 schedulers: 175 us alone on an SM, of which three fill it but for 192 threads */
 static void busy_half(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   for (int n = 0; n < 5; n++) rig_issue(w, 1250);
 }
-static const plan_step bare[] = {BARE(45, 60), SYNC, END};
-static const plan_step bare_later[] = {{.kind = PLAN_HOST}, BARE(45, 60), SYNC, END}; /* after 60 us */
-static const plan_step sharing[] = {
-    {.kind = PLAN_HOST, .repeat = 3},
-    {.kind = PLAN_KERNEL, .kernel = {.blocks = 60, .warps = 4, .shared_bytes = 32768, .warp = busy_half}},
-    SYNC,
-    END};
+#define BARE(n, times) \
+  { .kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 14, .warp = busy_half}, .repeat = (times) }
+#define SHARING(n, count, code)                                                                            \
+  {                                                                                                        \
+    .kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = (count), .shared_bytes = 32768, .warp = code } \
+  }
+#define LATER(turns) \
+  { .kind = PLAN_HOST, .repeat = (turns) } /* times 60 us */
 
+static void long_busy(trace_writer *w, uint64_t b, uint32_t i, const void *c) { /* 20 rounds */
+  for (int n = 0; n < 100; n++) rig_issue(w, 5000);
+}
+/* 47 warps on 2 schedulers: 48 us */
+static void short_busy(trace_writer *w, uint64_t b, uint32_t i, const void *c) { rig_issue(w, 500); }
+
+static void dividing(bench *b, uint32_t count, const plan_step *const *plans) {
+  bench_open(b, SIM_ISOLATION_MPS, count);
+  b->spec.compute_minor = 0;
+  b->spec.exact_allocation = 0;
+  b->spec.l1_bytes = 128 << 10;
+  b->spec.shared_bytes = 96 << 10;
+  b->spec.api_us = 60;
+  for (uint32_t i = 0; i < count; i++) b->lanes[i].plan = plans[i];
+  bench_run(b);
+}
+
+static const history_kernel *last_kernel(const bench *b, uint32_t lane) {
+  return &b->lanes[lane].history->kernels.items[b->lanes[lane].history->kernels.count - 1];
+}
+
+/* The others' kernels come and go, so that each SM always has blocks. */
 static void test_another_division_of_an_sm_is_waited_for(void **state) {
+  static const plan_step bare[] = {BARE(45, 20), SYNC, END}, bare_later[] = {LATER(1), BARE(45, 20), SYNC, END},
+                         sharing[] = {LATER(3), SHARING(60, 4, busy_half), SYNC, END};
   bench b;
-  bench_open(&b, SIM_ISOLATION_MPS, 3);
-  b.spec.compute_minor = 0;
-  b.spec.exact_allocation = 0;
-  b.spec.l1_bytes = 128 << 10;
-  b.spec.shared_bytes = 96 << 10;
-  b.spec.api_us = 60;
-  b.lanes[0].plan = sharing;
-  b.lanes[1].plan = bare;
-  b.lanes[2].plan = bare_later;
-  bench_run(&b);
-  const history_kernel *first = &b.lanes[0].history->kernels.items[0];
-  /* before the kernels that were there are through, of each of the others 60 */
-  assert_true(first->end < time_of(&b, 1) / 2 && first->end < time_of(&b, 2) / 2);
+  dividing(&b, 3, (const plan_step *const[]){bare, bare_later, sharing});
+  ps end = last_kernel(&b, 2)->end;
+  assert_true(end < time_of(&b, 0) / 2 && end < time_of(&b, 1) / 2);
+  bench_close(&b);
+}
+
+/* A kernel that began before is not held up. */
+static void test_another_division_waits_for_earlier_kernels(void **state) {
+  static const plan_step bare[] = {BARE(45 * 8, 1), SYNC, END},
+                         sharing[] = {LATER(3), SHARING(15, 1, busy_half), SYNC, END};
+  bench b;
+  dividing(&b, 2, (const plan_step *const[]){bare, sharing});
+  assert_true(last_kernel(&b, 1)->end > last_kernel(&b, 0)->end);
+  bench_close(&b);
+}
+
+/* SMs that were kept for a kernel and that it did not need have other blocks at once: three of its five blocks start on
+ * the SM that is empty, the last two there at 160 us. The others, of 47 warps, have room on all other SMs only. */
+static void test_kept_sms_are_given_back(void **state) {
+  static const plan_step lasting[] = {{.kind = PLAN_KERNEL, .kernel = {.blocks = 14, .warps = 1, .warp = long_busy}},
+                                      SYNC,
+                                      END},
+                         sharing[] = {LATER(1), SHARING(5, 1, busy), SYNC, END},
+                         refused[] = {LATER(2),
+                                      {.kind = PLAN_KERNEL, .kernel = {.blocks = 14, .warps = 47, .warp = short_busy}},
+                                      SYNC,
+                                      END};
+  bench b;
+  dividing(&b, 3, (const plan_step *const[]){lasting, sharing, refused});
+  ps end = last_kernel(&b, 2)->end;
+  assert_true(end > 160 * US && end < 250 * US);
   bench_close(&b);
 }
 
@@ -503,6 +545,8 @@ int main(void) {
       cmocka_unit_test(test_shares_of_threads),
       cmocka_unit_test(test_shares_of_threads_side_by_side),
       cmocka_unit_test(test_another_division_of_an_sm_is_waited_for),
+      cmocka_unit_test(test_another_division_waits_for_earlier_kernels),
+      cmocka_unit_test(test_kept_sms_are_given_back),
       cmocka_unit_test(test_one_tenant_at_a_time),
       cmocka_unit_test(test_time_slices_share_fairly),
       cmocka_unit_test(test_who_synchronises_goes_on_in_time),
