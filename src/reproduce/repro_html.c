@@ -167,6 +167,10 @@ void repro_page_add(repro_page *page, const repro_data *data, repro_size size) {
   ff_text_add(out, "</h2>\n<p><code>farfault reproduce %s%s%s</code></p>\n", paper->name,
               size == REPRO_NORMAL ? "" : " --size ", size == REPRO_NORMAL ? "" : repro_size_names[size]);
   bool compared = has_numbers(paper);
+  if (size == REPRO_SMALL)
+    ff_text_add(out,
+                "<p>The programs are small ones, of seconds: their numbers show that all runs, not what larger ones "
+                "have.</p>\n");
   if (!compared) add_pairs(data, out);
   ff_text_add(out, "<div class=\"picture\">");
   repro_svg(data, size, out);

@@ -244,12 +244,12 @@ static const repro_row own_rows[] = {
      NULL, 0, false},
     {"quick: speed", REPRO_NONE, REPRO_GEOMETRIC, repro_speedup, "quick", "copy", NULL, 0, false}};
 
-static void write_page(const repro_paper *which, ff_text *out) {
+static void write_page(const repro_paper *which, repro_size size, ff_text *out) {
   repro_page page = {0};
   repro_data data;
   fill(&data);
   data.paper = which;
-  repro_page_add(&page, &data, REPRO_NORMAL);
+  repro_page_add(&page, &data, size);
   repro_page_write(&page, out);
   repro_page_free(&page);
   data.paper = &paper;
@@ -260,14 +260,16 @@ static void write_page(const repro_paper *which, ff_text *out) {
  * numbers. */
 static void test_page(void **state) {
   ff_text page = {0}, own_page = {0};
-  write_page(&paper, &page);
+  write_page(&paper, REPRO_NORMAL, &page);
   assert_non_null(strstr(page.chars, "<tr class=\"no\"><td>geometric</td><td class=\"n\">2</td><td class=\"n\">4</td>"
                                      "<td class=\"n\">3</td><td class=\"w\">no</td>"));
   assert_null(strstr(page.chars, "alone"));
+  assert_null(strstr(page.chars, "small"));
   repro_paper ours = paper;
   ours.rows = own_rows;
   ours.row_count = COUNT(own_rows);
-  write_page(&ours, &own_page);
+  write_page(&ours, REPRO_SMALL, &own_page);
+  assert_non_null(strstr(own_page.chars, "The programs are small ones"));
   /* slow 1/4, copy 1, quick cbrt(1/2) of copy's speed: over the product cbrt(32); 4, 1 and 8 of the programs */
   assert_non_null(strstr(own_page.chars, "<td>slow and quick</td><td class=\"n less\">0.25</td>"
                                          "<td class=\"n\">1</td><td class=\"n less\">0.794</td>"
