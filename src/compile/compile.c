@@ -163,10 +163,6 @@ static void watch_forks(void) { pthread_atfork(before_fork, parent_goes_on, chil
 
 /* ---- entries ---- */
 
-static uint32_t watch_of(const core_launch *launch) {
-  return (launch->trace ? NATIVE_TRACED : 0) | (launch->request->uses ? NATIVE_USES : 0);
-}
-
 static entry **slot_of(const compile_key *key) {
   uint32_t bits;
   memcpy(&bits, key, sizeof bits);
@@ -190,7 +186,7 @@ static void set_idle(entry *e) {
 /* The entry of this code, made when it is first asked for; NULL: it cannot be compiled. full: what it completes, if
  * it is for any lanes. Called with nothing locked, by one thread at a time. */
 static entry *entry_of(const core_launch *launch, const exec_code *code, entry *full) {
-  uint32_t watch = watch_of(launch), bytes;
+  uint32_t watch = native_watch(launch), bytes;
   void **known = &((exec_code *)(uintptr_t)code)->native[watch + (full ? 4 : 0)];
   entry *made = __atomic_load_n(known, __ATOMIC_ACQUIRE);
   if (made) return made;
@@ -266,7 +262,7 @@ static void end(core_launch *launch, void *job) {
 static void wish(core_launch *launch) {
   static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
   const exec_code *code = &launch->kernel->code[exec_isa_index(launch->isa)];
-  uint32_t watch = watch_of(launch);
+  uint32_t watch = native_watch(launch);
   entry *e = __atomic_load_n((entry *const *)&code->native[watch + 4], __ATOMIC_ACQUIRE);
   if (!e) {
     if (pthread_mutex_trylock(&asking)) return;

@@ -566,6 +566,10 @@ static bool is_wide(void) {
   return text && *text;
 }
 
+uint32_t native_watch(const core_launch *launch) {
+  return (core_records(launch) ? NATIVE_TRACED : 0) | (launch->request->uses || launch->touches ? NATIVE_USES : 0);
+}
+
 void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch,
                       bool any, uint32_t *bytes) {
   uint64_t total = 0;

@@ -51,7 +51,7 @@ typedef enum native_kind {
 /* native_request.watch: what the code has to tell in addition to computing. */
 enum {
   NATIVE_TRACED = 1, /* the access stream is wanted */
-  NATIVE_USES = 2,   /* uses are declared */
+  NATIVE_USES = 2,   /* uses are declared, or what is touched is wanted */
 };
 
 /* An operand of the frame or the pool. bytes: of a cell: 4, 8, 16; 0: a predicate. */

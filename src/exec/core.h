@@ -331,8 +331,10 @@ struct core_warp {
   core_block *block;
   core_launch *launch;
   core_worker *worker;
-  trace_writer *trace; /* NULL: no access stream is wanted */
-  bool watched;        /* global accesses are to be told: there is a stream, or uses are declared */
+  trace_writer *trace; /* NULL: no records are wanted */
+  /* instead of records: what is touched (worker->touched); NULL: not wanted */
+  struct footprint *touched;
+  bool watched; /* global accesses are to be told: there is a stream, or uses are declared */
   unsigned char *shared;
   uint32_t shared_bytes;
   uint32_t index;       /* in the block */
@@ -460,6 +462,8 @@ struct core_worker {
   uint64_t queued_turns; /* how often one was added */
   bool queue_next;       /* the next one to run is one of them */
   exec_stats stats;
+  struct footprint *touched; /* trace/footprint.h; NULL: none has been wanted so far; */
+  uint64_t touched_shape;    /* of the launch of this number */
   uint64_t seen_progress;    /* of the launch, when the stream last held a block back */
   uint32_t stuck_rounds;     /* how often in a row it did so without any progress */
   uint64_t waiting_progress; /* of the launch, since when its blocks have only polled, */
@@ -489,6 +493,7 @@ struct core_launch {
   uint64_t clock_base; /* warp instructions of all launches before */
   uint64_t shape;      /* unique number of this launch */
   trace_launch *trace;
+  bool touches; /* of what its blocks do the stream has only what they touch (trace/touched.h) */
   /* what looks at everything that the launch does (checker.h): it is then interpreted; NULL: none */
   struct exec_checker *checker;
   ptx_use_range *ranges; /* what every block may touch; NULL: everything, or it depends on the block */
@@ -509,6 +514,11 @@ struct core_launch {
   const struct exec_native_code *native;
   void *native_job; /* the handle of the compilation that is under way (native.h); NULL: none */
 };
+
+/* Do its warps write records? */
+static inline bool core_records(const core_launch *launch) { return launch->trace && !launch->touches; }
+/* Is it wanted where accesses of global memory go? */
+static inline bool core_tells_places(const core_warp *w) { return w->trace || w->touched; }
 
 static inline uint32_t core_lane_count(uint32_t mask) {
   return mask == EXEC_ALL_LANES ? EXEC_LANES : (uint32_t)__builtin_popcount(mask);
@@ -539,7 +549,12 @@ void core_update_ready(core_warp *w);
 void core_exit(core_warp *w, const exec_instr *i);
 
 void core_trace_issue(core_warp *w, uint32_t end); /* access_records.c */
-void core_phases_start(core_block *block);         /* copy_records.c: no mbarrier has been seen */
+/* touched.c: launches that have no records, but what they touch (trace/touched.h) */
+void core_touched_begin(core_worker *worker, core_launch *launch); /* the worker's footprint is the launch's */
+void core_touched_block(core_block *block);                        /* what is touched next is touched by it */
+/* No worker runs blocks of the launch any more; footprints[n]: of its workers, NULL: it had none to run. */
+void core_touched_end(core_launch *launch, struct footprint **footprints, uint32_t count, uint64_t instructions);
+void core_phases_start(core_block *block); /* copy_records.c: no mbarrier has been seen */
 void core_phases_check(const core_block *block);
 void core_trace_waits(core_warp *w, const exec_instr *i);
 /* mark.c: the running split is where a marked region begins or ends */

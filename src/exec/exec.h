@@ -38,6 +38,7 @@ typedef struct exec_kernel_info {
   bool reads_smid;              /* its code, or that of a function it may call */
   /* likewise: it looks at memory in a way that may wait for other threads (volatile, atomics, ...) */
   bool may_wait;
+  bool uses_mbarriers; /* likewise */
 } exec_kernel_info;
 
 typedef struct exec_kernel exec_kernel;
@@ -175,6 +176,7 @@ typedef struct exec_launch_request {
   uint64_t launch_id;  /* %gridid */
   uint64_t graph;      /* %current_graph_exec: the graph whose node it is; 0: none */
   trace_launch *trace; /* NULL: no access stream is wanted */
+  bool touches;        /* trace_launch_ask has said yes: instead of records it gets footprints */
   const ff_virtual_use
       *uses; /* NULL: nothing is declared, everything is allowed. Otherwise these `use_count` uses (none: an
                                * access to any allocation but exempt ones is a fault), borrowed */

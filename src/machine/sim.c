@@ -14,6 +14,7 @@
 #include "machine/spec/choice.h"
 #include "machine/simulation.h"
 #include "machine/host/peers.h"
+#include "trace/touched.h"
 
 const sim_manager *sim_managers(uint32_t *count) {
   static sim_manager list[32];
@@ -226,6 +227,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   s->program = program;
+  if (options->sample) trace_reader_answers(s->reader);
   s->budget.bytes = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
   s->budget.share = options->gpu_memory_share;
   s->observer.next_sample = UINT64_MAX;

@@ -85,6 +85,7 @@ static json_t *sampling_value(const sim_sampling *sampling) {
   json_put_count(object, "timed", sampling->timed);
   json_put_count(object, "estimated", sampling->estimated);
   json_put_count(object, "blocks", sampling->blocks);
+  json_put_count(object, "without_records", sampling->without_records);
   json_put_count(object, "estimated_ps", sampling->estimated_ps);
   json_put_count(object, "interval_ps", sampling->interval_ps);
   return object;
@@ -310,7 +311,9 @@ static ff_status get_sampling(reader *r, const json_t *from, sim_sampling *sampl
   if (!object) return FF_OK;
   if (!json_is_object(object)) return json_fail(r, "sampling", "an object");
   sampling->chosen = true;
-  return json_get_count(r, object, "timed", &sampling->timed) ||
+  bool has = json_object_get(object, "without_records") != NULL; /* older files do not */
+  return (has && json_get_count(r, object, "without_records", &sampling->without_records)) ||
+                 json_get_count(r, object, "timed", &sampling->timed) ||
                  json_get_count(r, object, "estimated", &sampling->estimated) ||
                  json_get_count(r, object, "blocks", &sampling->blocks) ||
                  json_get_count(r, object, "estimated_ps", &sampling->estimated_ps) ||

@@ -297,6 +297,9 @@ static void sampling_write(const report_run *run, const sim_result *result, ff_t
   if (s->estimated || s->blocks)
     ff_text_add(out, " (%s +- %s)", report_format_time(s->estimated_ps, sum, sizeof sum),
                 report_format_time(s->interval_ps, half, sizeof half));
+  if (s->without_records)
+    ff_text_add(out, "; %s of the timed ones only by what they touch",
+                report_format_count(s->without_records, blocks, sizeof blocks));
   const sim_result *full = result->complete ? timed_in_full(run, result) : NULL;
   if (full) check_write(result, full, out);
   ff_text_add(out, "\n");

@@ -355,6 +355,7 @@ static void abandon(trace_program *program, const trace_launch *launch) {
 void trace_launch_finish(trace_launch *launch) {
   trace_program *program = launch->chunks->program;
   launch->chunks->finished = true;
+  trace_touched_finish(launch);
   if (launch->chunks->begun || program->waiting_chunk) abandon(program, launch);
   if (ff_check_level >= 2) {
     pthread_mutex_lock(&program->mutex);
@@ -417,7 +418,7 @@ trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint
   }
   if (chunk) chunk->taken |= bit;
   pthread_mutex_unlock(&stripe->mutex);
-  if (!chunk) chunk = chunk_empty(launch, block);
+  if (!chunk) chunk = chunks->touched ? trace_touched_chunk(reader, launch, block) : chunk_empty(launch, block);
   chunks->progress[reader->index].taken = block + 1;
   if (block + 1 == launch->blocks) atomic_fetch_and(&chunks->wanting, ~bit);
   program_signal_room(reader->program, block + 2 >= reader->program->room_block);
@@ -459,7 +460,9 @@ void trace_reader_release(trace_reader *reader, trace_chunk *chunk) {
   trace_program *program = reader->program;
   uint64_t bit = UINT64_C(1) << reader->index;
   bool last = chunk->empty;
-  if (!last) {
+  if (chunk->made) {
+    trace_touched_chunk_free(chunk);
+  } else if (!last) {
     chunk_stripe *stripe = stripe_of(launch, chunk->block);
     pthread_mutex_lock(&stripe->mutex);
     last = chunk_drop(stripe, chunk, bit);

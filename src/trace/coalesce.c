@@ -93,28 +93,63 @@ static inline uint32_t number_of(uint8_t table[TABLE], trace_line_set *set, uint
   return n;
 }
 
-/* Lanes of up to four bytes are in one bank each. What is known of a line: lanes:24 | sectors:8 | banks:32. */
+/* Eight lanes whose addresses are `step` apart. */
+static inline bool is_piece(const uint64_t *address, uint64_t step) {
+  uint64_t off = 0;
+  for (uint32_t l = 0; l < 8; l++) off |= address[l] ^ (address[0] + l * step);
+  return !off;
+}
+
+/* What is known of a line: lanes:24 | sectors:8 | banks:32. Of lanes in banks first to last of it: */
+static inline uint64_t known_of(uint32_t lanes, uint32_t first, uint32_t last) {
+  uint64_t sectors = (2u << last / 8) - (1u << first / 8), banks = (UINT64_C(2) << last) - (UINT64_C(1) << first);
+  return (uint64_t)lanes << 40 | sectors << 32 | banks;
+}
+
+typedef struct narrow {
+  uint64_t last;                  /* line */
+  uint64_t seen[TRACE_LANES + 1]; /* of each line; the last one is of no line */
+  uint64_t now;                   /* of `last`, whose number is n */
+  uint32_t n;
+} narrow;
+
+static inline void add_known(narrow *at, trace_line_set *set, uint8_t table[TABLE], uint64_t line, uint64_t known) {
+  if (line != at->last) {
+    uint32_t before = set->count;
+    at->seen[at->n] = at->now;
+    at->n = number_of(table, set, at->last = line);
+    at->now = set->count == before ? at->seen[at->n] : 0;
+  }
+  at->now = (at->now + (known & ~((UINT64_C(1) << 40) - 1))) | (known & ((UINT64_C(1) << 40) - 1));
+}
+
+/* Lanes of up to four bytes are in one bank each. Threads mostly read rows of eight and more. */
 static void collect_narrow(trace_line_set *set, uint8_t table[TABLE], const uint64_t *address, uint64_t add,
-                           uint32_t mask) {
-  uint64_t last = UINT64_MAX, now = 0, seen[TRACE_LANES + 1]; /* the last one is of no line */
-  uint32_t n = TRACE_LANES, banks[TRACE_LANES + 3];
-  for (uint32_t m = mask; m; m &= m - 1) {
-    uint64_t own = address[__builtin_ctz(m)] + add, line = own / TRACE_LINE_BYTES, bank = own % TRACE_LINE_BYTES / 4;
-    if (line != last) {
-      uint32_t before = set->count;
-      seen[n] = now;
-      n = number_of(table, set, last = line);
-      now = set->count == before ? seen[n] : 0;
+                           uint32_t bytes, uint32_t mask) {
+  narrow at;
+  at.last = UINT64_MAX;
+  at.now = 0;
+  at.n = TRACE_LANES;
+  uint32_t banks[TRACE_LANES + 3];
+  for (uint32_t m = mask; m;) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    uint64_t own = address[lane] + add, line = own / TRACE_LINE_BYTES;
+    uint32_t offset = (uint32_t)(own % TRACE_LINE_BYTES), end = offset + 8 * bytes;
+    if (lane % 8 == 0 && (m >> lane & 0xff) == 0xff && end <= TRACE_LINE_BYTES && is_piece(address + lane, bytes)) {
+      add_known(&at, set, table, line, known_of(8, offset / 4, (end - 1) / 4));
+      m &= ~(0xffu << lane);
+    } else {
+      add_known(&at, set, table, line, known_of(1, offset / 4, offset / 4));
+      m &= m - 1;
     }
-    now = (now + (UINT64_C(1) << 40)) | (UINT64_C(1) << 32) << bank / 8 | UINT64_C(1) << bank;
   }
-  seen[n] = now;
-  for (n = 0; n < set->count; n++) {
-    set->lanes[n] = (uint32_t)(seen[n] >> 40);
-    set->sectors[n] = (uint32_t)(seen[n] >> 32) & 15;
-    banks[n] = (uint32_t)seen[n];
+  at.seen[at.n] = at.now;
+  for (uint32_t n = 0; n < set->count; n++) {
+    set->lanes[n] = (uint32_t)(at.seen[n] >> 40);
+    set->sectors[n] = (uint32_t)(at.seen[n] >> 32) & 15;
+    banks[n] = (uint32_t)at.seen[n];
   }
-  banks[n] = banks[n + 1] = banks[n + 2] = 0;
+  banks[set->count] = banks[set->count + 1] = banks[set->count + 2] = 0;
   set->passes = most_common(banks, set->count);
 }
 
@@ -141,7 +176,7 @@ void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES
   uint8_t table[TABLE];
   memset(table, 0xff, sizeof table);
   set->count = 0;
-  if (bytes <= 4) collect_narrow(set, table, address, add, mask);
+  if (bytes <= 4) collect_narrow(set, table, address, add, bytes, mask);
   else collect_wide(set, table, address, add, bytes, mask);
   FF_CHECK_DEEP(is_line_set(set, mask));
 }

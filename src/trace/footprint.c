@@ -105,7 +105,7 @@ void footprint_access(footprint *f, const uint64_t *record) {
     uint32_t within = (uint32_t)(line % FOOTPRINT_LINES);
     if (line / FOOTPRINT_LINES != page || piece->span == 1) {
       piece = piece_of(f, line);
-      piece->last = f->block;
+      if (piece->last < f->block) piece->last = f->block;
       page = line / FOOTPRINT_LINES;
     }
     if (!i) count(piece, op);
@@ -140,7 +140,7 @@ bool footprint_join(footprint *f, const footprint_piece *piece) {
   footprint_piece *own = find(f, piece->line);
   if (!own) own = add_piece(f, piece->line, piece->span);
   if (own->span != piece->span) return false;
-  if (piece->lines) own->last = piece->last; /* else nothing touched it: see find */
+  if (piece->lines && own->last < piece->last) own->last = piece->last; /* no lines: nothing touched it, see find */
   for (int i = 0; i < 2; i++) {
     own->read[i] |= piece->read[i];
     own->written[i] |= piece->written[i];

@@ -45,10 +45,10 @@ typedef struct footprint {
 void footprint_open(footprint *f, footprint_meets *meets, void *context); /* empty */
 void footprint_free(footprint *f);
 void footprint_clear(footprint *f);
-/* The accesses that follow are of this block; blocks come in ascending order. */
+/* The accesses that follow are of this block. */
 void footprint_block(footprint *f, uint64_t block);
 void footprint_access(footprint *f, const uint64_t *record); /* an ACCESS with its lines */
-/* A piece of another footprint, of blocks behind all that are in this one; false: it divides the page otherwise. */
+/* A piece of another footprint; false: it divides the page otherwise. */
 bool footprint_join(footprint *f, const footprint_piece *piece);
 bool footprint_joins(footprint *f, const footprint_piece *piece); /* whether it would */
 /* Pieces by last block; of the same block, by address. */

@@ -29,6 +29,7 @@ trace_program *trace_program_create(uint64_t memory_budget) {
   pthread_mutex_init(&program->mutex, NULL);
   pthread_cond_init(&program->appended, NULL);
   pthread_cond_init(&program->consumed, NULL);
+  pthread_cond_init(&program->told, NULL);
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -41,6 +42,7 @@ trace_program *trace_program_create(uint64_t memory_budget) {
 }
 
 static void launch_free(trace_launch *launch) {
+  free(launch->chunks->touched);
   free(launch->chunks->parameters);
   free(launch->chunks);
   free(launch);
@@ -48,6 +50,8 @@ static void launch_free(trace_launch *launch) {
 
 /* Many launches are alike and short: their memory, which two threads have in their caches, is used again. */
 static void launch_keep_locked(trace_program *program, trace_launch *launch) {
+  free(launch->chunks->touched);
+  launch->chunks->touched = NULL;
   if (program->spare_count == SPARE_LAUNCHES) {
     launch_free(launch);
     return;
@@ -106,6 +110,7 @@ void trace_program_free(trace_program *program) {
   spill_close(&program->spill);
   pthread_cond_destroy(&program->appended);
   pthread_cond_destroy(&program->consumed);
+  pthread_cond_destroy(&program->told);
   pthread_cond_destroy(&program->room);
   pthread_mutex_destroy(&program->mutex);
   free(program);
@@ -239,17 +244,16 @@ void program_signal_waiting(trace_program *program) {
   pthread_mutex_unlock(&program->mutex);
 }
 
-/* The readers for which a writer may wait. */
-static uint64_t readers_working(const trace_program *program) {
+uint64_t trace_readers_working(const trace_program *program) {
   return program->active & ~program->deferred &
-         ~(program->waiting_op | program->waiting_chunk | program->waiting_other);
+         ~(program->waiting_op | program->waiting_chunk | program->waiting_told | program->waiting_other);
 }
 
 /* Whether no working reader holds the block back. */
 static bool block_may_start(const trace_program *program, const trace_launch *launch, uint64_t block) {
   const struct trace_chunks *chunks = launch->chunks;
   if (launch->cooperative || program->memory_bytes < program->ahead) return true;
-  for (uint64_t holding = chunks->wanting & readers_working(program); holding; holding &= holding - 1)
+  for (uint64_t holding = chunks->wanting & trace_readers_working(program); holding; holding &= holding - 1)
     if (block >= chunks->progress[__builtin_ctzll(holding)].taken + program->window) return false;
   return true;
 }
@@ -314,7 +318,7 @@ static uint64_t passed_by(const trace_program *program, uint64_t readers) {
 /* Waits for readers that work and are far behind; under the mutex. */
 static void wait_for_readers(trace_program *program) {
   atomic_fetch_add(&program->room_waiters, 1);
-  while (program->appended_count - passed_by(program, readers_working(program)) >= OPS_OUTSTANDING) {
+  while (program->appended_count - passed_by(program, trace_readers_working(program)) >= OPS_OUTSTANDING) {
     reader_waits_check(program);
     pthread_cond_wait(&program->consumed, &program->mutex);
   }
@@ -423,6 +427,7 @@ void trace_reader_free(trace_reader *reader) {
   pthread_cond_broadcast(&program->consumed);
   pthread_cond_broadcast(&program->room);
   pthread_mutex_unlock(&program->mutex);
+  while (reader->made) trace_touched_chunk_free(reader->made);
   cursor_buffers_free(reader);
   free(reader);
 }

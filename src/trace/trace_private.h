@@ -10,20 +10,23 @@
  *
  * trace_check.c has the other equations, and checks them at the deep level.
  *
- * Which thread may wait for which. A reader's thread *works*, or it waits for one of three things; then its bit is set
+ * Which thread may wait for which. A reader's thread *works*, or it waits for one of four things; then its bit is set
  * in the mask of that thing:
  *
  *     waiting_op     an operation that was not appended yet         set by the reader, cleared by trace_op_append
  *     waiting_chunk  a chunk that was not published yet             set by the reader, cleared by trace_chunk_publish and trace_launch_finish
+ *     waiting_told   whether a launch has records, or its end if it has none    set by the reader, cleared by trace_launch_ask and trace_launch_finish
  *     waiting_other  another reader (the devices of one manager)    set and cleared by the reader (trace_reader_waits)
  *
  * A writer (a thread that appends an operation, or wants to start a block) waits only for readers that work
- * (readers_working): for one that is OPS_OUTSTANDING operations behind, or has not come near the block while there is
- * more in memory than should be. So no set of readers and writers can wait for each other:
+ * (trace_readers_working): for one that is OPS_OUTSTANDING operations behind, or has not come near the block while
+ * there is more in memory than should be. So no set of readers and writers can wait for each other:
  *   - a writer that waits, waits for a reader that works. That one goes on until it has come near enough, or waits
  *     itself, or leaves; each of these wakes the writer, and none of them needs a writer;
  *   - while no reader works, no writer waits: what a reader lacks comes, whatever the other readers hold back;
- *   - a reader that waits for another one waits for one that works, or that lacks something which a writer brings.
+ *   - a reader that waits for another one waits for one that works, or that lacks something which a writer brings;
+ *   - a writer that asks whether a launch needs records (touched.h) waits for readers that have not answered and work;
+ *     a reader that has answered waits for that writer, not the writer for it.
  * What the stream keeps for a reader that falls behind (it waits for operations and has not taken the blocks of earlier
  * launches) goes to the temporary file. No writer waits for deferred readers, which begin when the program has ended.
  *
@@ -40,6 +43,7 @@
 #include "base/memory.h"
 #include "trace/ahead.h"
 #include "trace/stream.h"
+#include "trace/touched.h"
 
 /* ---- pages: pool.c ---- */
 
@@ -113,6 +117,7 @@ struct trace_chunk {
   trace_chunk *next, **link; /* in its stripe: list of the begun ones, or bucket */
   uint64_t pending;          /* readers that have not released it; under the stripe's mutex */
   uint64_t taken;            /* readers that took it; under the stripe's mutex */
+  bool made;                 /* from what the launch touches, for one reader (touched.c); it hangs in reader.made */
   FF_VEC(spill_extent) extents;
   uint32_t warps;
   bool empty; /* stands for a block that did not finish: every warp only EXIT; belongs to one reader */
@@ -129,6 +134,9 @@ typedef struct chunk_stripe {
   uint32_t bucket_count, count;
 } chunk_stripe;
 
+/* Has a launch records, or what it touches? It may not be known yet. */
+typedef enum told_as { TOLD_RECORDS, TOLD_LATER, TOLD_TOUCHED } told_as;
+
 struct trace_chunks { /* the private part of a launch */
   trace_program *program;
   trace_launch *next, **link; /* among the program's live launches; under its mutex */
@@ -138,7 +146,11 @@ struct trace_chunks { /* the private part of a launch */
   _Atomic uint32_t begun;   /* chunks that are being written */
   bool listed;              /* its operation is on the list; only while trace_check runs */
   _Atomic uint64_t wanting; /* readers that want further blocks */
-  void *parameters;         /* memory for trace_launch.parameters, */
+  /* readers that have said whether they want records; that want none */
+  _Atomic uint64_t answered, without_records;
+  _Atomic told_as told;
+  trace_touched *touched; /* instead of chunks; owned */
+  void *parameters;       /* memory for trace_launch.parameters, */
   uint32_t parameter_room;
   uint32_t progress_count;
   struct {
@@ -167,6 +179,7 @@ struct trace_reader {
   trace_reader *next_waiter; /* while it waits for a chunk, in the stripe's list: */
   const trace_launch *lacks; /* of this launch; under the stripe's mutex */
   uint64_t lacks_block;
+  trace_chunk *made;             /* that it has taken and not released */
   struct cursor_buffer *buffers; /* all of them, by all_next */
   struct cursor_buffer *free_buffers;
 };
@@ -178,7 +191,7 @@ struct trace_program {
   bool units;      /* and UNITS */
   uint64_t window; /* blocks beyond the slowest reader's next that may start whatever the budget */
   pthread_mutex_t mutex;
-  pthread_cond_t appended, consumed, room;
+  pthread_cond_t appended, consumed, room, told;
   op_segment *first, *last;
   uint64_t appended_count; /* operations appended so far; under mutex, as: */
   uint64_t freed_count;    /* operations behind the slowest reader */
@@ -186,11 +199,12 @@ struct trace_program {
   _Atomic uint32_t reader_count; /* slots ever used */
   _Atomic uint64_t active;       /* readers that are there */
   uint64_t deferred;             /* of these, those that begin when the program has ended; constant by then */
+  uint64_t answering;            /* readers that say of each launch whether they want records; constant by then */
   uint64_t leaving;              /* readers in trace_reader_free; under mutex */
   uint32_t changes;              /* counted by trace_check_sometimes; under mutex */
-  _Atomic uint64_t waiting_op, waiting_chunk, waiting_other; /* readers, see above */
-  _Atomic uint32_t room_waiters;                             /* writers that wait */
-  _Atomic uint64_t room_block;                               /* the block that one of them wants to start */
+  _Atomic uint64_t waiting_op, waiting_chunk, waiting_told, waiting_other; /* readers, see above */
+  _Atomic uint32_t room_waiters;                                           /* writers that wait */
+  _Atomic uint64_t room_block; /* the block that one of them wants to start */
   _Atomic uint64_t memory_bytes, peak_bytes, words;
   uint64_t next_launch;                /* under mutex */
   FF_VEC(char *) kept;                 /* texts; under mutex */
@@ -211,6 +225,12 @@ void chunk_stripes_free(trace_program *program);
 void chunk_drop_reader(trace_program *program, uint32_t reader, const trace_launch *launch);
 void cursor_buffers_free(trace_reader *reader);
 void launch_unreference(trace_launch *launch);
+/* The readers for which a writer may wait. */
+uint64_t trace_readers_working(const trace_program *program);
+/* touched.c */
+void trace_touched_finish(trace_launch *launch);
+trace_chunk *trace_touched_chunk(trace_reader *reader, trace_launch *launch, uint64_t block);
+void trace_touched_chunk_free(trace_chunk *chunk);
 /* After memory was given back or a reader went on; `wanted`: it wants the block that waits for room. */
 void program_signal_room(trace_program *program, bool wanted);
 /* After a reader began to wait: those that wait for it look again. The caller holds no lock. */

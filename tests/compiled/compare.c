@@ -12,6 +12,7 @@
 #include "native.h"
 #include "program.h"
 #include "trace/stream.h"
+#include "trace/touched.h"
 
 static const struct shape {
   uint32_t grid, block[3];
@@ -23,6 +24,8 @@ typedef struct outcome { /* of one launch */
   exec_stats stats;
   exec_fault fault;
   FF_VEC(uint64_t) records; /* of the access stream, warp after warp */
+  footprint touched;        /* what these touch; of a launch without records, what is said */
+  uint64_t instructions;    /* the same */
 } outcome;
 
 struct comparer {
@@ -114,13 +117,18 @@ typedef struct stream {
   trace_launch *launch;
 } stream;
 
-static stream open_stream(const struct shape *shape) {
+/* touches: the launch has no records (trace/touched.h). */
+static stream open_stream(const struct shape *shape, bool touches) {
   stream s = {.program = trace_program_create(0)};
   trace_program_units(s.program, true);
   s.reader = trace_reader_create(s.program);
+  if (touches) trace_reader_answers(s.reader);
   s.launch = trace_launch_create(s.program, shape->grid,
                                  (shape->block[0] * shape->block[1] * shape->block[2] + EXEC_LANES - 1) / EXEC_LANES);
+  if (touches) trace_launch_may_ask(s.launch);
   trace_op_append(s.program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = s.launch});
+  trace_reader_next_op(s.reader);
+  if (touches) trace_reader_answer(s.reader, s.launch, true);
   return s;
 }
 
@@ -131,26 +139,50 @@ static void read_warp(stream *s, trace_chunk *chunk, uint32_t warp, outcome *o) 
   do {
     word = trace_cursor_next(s->reader, &cursor);
     for (const uint64_t *at = word; at < cursor.at; at++) FF_PUSH(&o->records, *at);
+    if (trace_word_kind(*word) == TRACE_ISSUE) o->instructions += trace_issue_count(*word);
+    if (trace_word_kind(*word) == TRACE_ACCESS) footprint_access(&o->touched, word);
   } while (trace_word_kind(*word) != TRACE_EXIT);
   trace_cursor_close(s->reader, &cursor);
 }
 
-static void read_stream(stream *s, const struct shape *shape, outcome *o) {
+static void read_blocks(stream *s, const struct shape *shape, outcome *o) {
   uint32_t warps = (shape->block[0] * shape->block[1] * shape->block[2] + EXEC_LANES - 1) / EXEC_LANES;
-  trace_launch_finish(s->launch);
-  trace_op_append(s->program, &(trace_op){.kind = TRACE_OP_END});
-  const trace_op *op = trace_reader_next_op(s->reader);
   for (uint64_t b = 0; b < shape->grid; b++) {
-    trace_chunk *chunk = trace_reader_chunk(s->reader, op->launch, b);
+    trace_chunk *chunk = trace_reader_chunk(s->reader, s->launch, b);
+    footprint_block(&o->touched, b);
     for (uint32_t w = 0; w < warps; w++) read_warp(s, chunk, w, o);
     trace_reader_release(s->reader, chunk);
   }
+  footprint_sort(&o->touched);
+}
+
+static void read_touched(stream *s, outcome *o) {
+  const trace_touched *touched = trace_reader_touched(s->reader, s->launch);
+  for (uint64_t n = 0; touched && n < touched->count; n++) FF_PUSH(&o->touched.pieces, touched->pieces[n]);
+  o->instructions = touched ? touched->instructions : 0;
+  trace_reader_skip(s->reader, s->launch);
+}
+
+static void read_stream(stream *s, const struct shape *shape, bool touches, outcome *o) {
+  trace_launch_finish(s->launch);
+  trace_op_append(s->program, &(trace_op){.kind = TRACE_OP_END});
+  if (touches) read_touched(s, o);
+  else read_blocks(s, shape, o);
   trace_reader_next_op(s->reader);
   trace_reader_free(s->reader);
   trace_program_free(s->program);
 }
 
-static void run(comparer *c, exec_kernel *kernel, const char *isa, const struct shape *shape, outcome *o) {
+/* Pages that are not one allocation's whole. */
+static bool meets(void *context, uint64_t page) {
+  const comparer *c = context;
+  uint64_t out = exec_memory_canonical(c->memory, c->out), table = exec_memory_canonical(c->memory, c->table);
+  return !((page >= out && page + 4096 <= out + PROGRAM_OUT) ||
+           (page >= table && page + 4096 <= table + PROGRAM_TABLE));
+}
+
+static void run(comparer *c, exec_kernel *kernel, const char *isa, const struct shape *shape, bool touches,
+                outcome *o) {
   struct {
     uint64_t out, table;
     uint32_t n;
@@ -172,12 +204,14 @@ static void run(comparer *c, exec_kernel *kernel, const char *isa, const struct 
   stream s = {0};
   memset(o, 0, sizeof *o);
   for (uint32_t n = 0; n < PROGRAM_OUT / 4; n++) ((uint32_t *)(uintptr_t)c->out)[n] = n * 2654435761u;
+  footprint_open(&o->touched, meets, c);
   if (c->stream) {
-    s = open_stream(shape);
+    s = open_stream(shape, touches);
     request.trace = s.launch;
+    request.touches = touches && trace_launch_ask(s.launch);
   }
   o->status = exec_launch(&config, &request, &o->stats, &o->fault, &error);
-  if (c->stream) read_stream(&s, shape, o);
+  if (c->stream) read_stream(&s, shape, touches, o);
   if (o->status != FF_OK && o->status != FF_FAULT)
     snprintf(o->fault.message, sizeof o->fault.message, "%s", error.message);
 }
@@ -245,20 +279,45 @@ static bool same_stream(const telling *t, const outcome *a, const outcome *b) {
               n < b->records.count ? (unsigned long long)b->records.items[n] : 0);
 }
 
+static void free_outcome(outcome *o) {
+  free(o->records.items);
+  footprint_free(&o->touched);
+}
+
+/* Without records, interpreted or compiled, the launch touches what its records touched, and ends as it did. */
+static bool same_touched(comparer *c, exec_kernel *kernel, const telling *t, const outcome *recorded, bool native) {
+  outcome o;
+  native_inside(native);
+  run(c, kernel, t->isa, t->shape, true, &o);
+  native_inside(false);
+  const footprint *a = &recorded->touched, *b = &o.touched;
+  bool same = same_end(t, recorded, &o) && same_memory(c, t) && same_counts(t, &recorded->stats, &o.stats);
+  size_t n = 0;
+  while (n < a->pieces.count && n < b->pieces.count &&
+         !memcmp(&a->pieces.items[n], &b->pieces.items[n], sizeof(footprint_piece)))
+    n++;
+  if (same && (n < a->pieces.count || n < b->pieces.count || recorded->instructions != o.instructions))
+    same = tell(t, "touched, %s: piece %zu of %zu and %zu; %llu and %llu instructions",
+                native ? "compiled" : "interpreted", n, a->pieces.count, b->pieces.count,
+                (unsigned long long)recorded->instructions, (unsigned long long)o.instructions);
+  free_outcome(&o);
+  return same;
+}
+
 static bool compare_shape(comparer *c, exec_kernel *kernel, const telling *t) {
   outcome interpreted, compiled;
   native_inside(false);
-  run(c, kernel, t->isa, t->shape, &interpreted);
+  run(c, kernel, t->isa, t->shape, false, &interpreted);
   memcpy(c->expected, (const void *)(uintptr_t)c->out, PROGRAM_OUT);
   uint64_t with, all, with_before;
   exec_native_count(&with_before, &all);
   native_inside(true);
-  run(c, kernel, t->isa, t->shape, &compiled);
+  run(c, kernel, t->isa, t->shape, false, &compiled);
   native_inside(false);
   exec_native_count(&with, &all);
   if (native_problem()) {
-    free(interpreted.records.items);
-    free(compiled.records.items);
+    free_outcome(&interpreted);
+    free_outcome(&compiled);
     return tell(t, "not compiled: %s", native_problem());
   }
   c->counts.launches++;
@@ -268,8 +327,12 @@ static bool compare_shape(comparer *c, exec_kernel *kernel, const telling *t) {
   c->counts.divergent += interpreted.stats.divergent_branches;
   bool same = same_end(t, &interpreted, &compiled) && same_memory(c, t) &&
               same_counts(t, &interpreted.stats, &compiled.stats) && same_stream(t, &interpreted, &compiled);
-  free(interpreted.records.items);
-  free(compiled.records.items);
+  const exec_kernel_info *info = exec_kernel_describe(kernel);
+  bool waits = info->may_wait || info->uses_mbarriers; /* looks in vain are counted otherwise */
+  for (int native = 0; same && c->stream && !waits && native < 2; native++)
+    same = same_touched(c, kernel, t, &interpreted, native);
+  free_outcome(&interpreted);
+  free_outcome(&compiled);
   return same;
 }
 

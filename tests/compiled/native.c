@@ -48,7 +48,7 @@ static const exec_native_code *begin(core_launch *launch, const exec_code *code,
   exec_code *known = (exec_code *)(uintptr_t)code;
   *job = NULL;
   if (exec_isa_index(launch->isa) >= EXEC_ISAS - 1) return NULL;
-  uint32_t watch = (launch->trace ? NATIVE_TRACED : 0) | (launch->request->uses ? NATIVE_USES : 0);
+  uint32_t watch = native_watch(launch);
   if (!known->native[watch]) known->native[watch] = (void *)(uintptr_t)make(launch, code, watch);
   return known->native[watch];
 }

@@ -29,6 +29,11 @@ run "$farfault" report on.json
 expect_out "copy: 7 launches timed, 33 estimated ("
 run "$farfault" run -m copy --json off.json "$workloads/hotspot" 100 70 40
 expect test "$(grep -c 'sampling\|estimated' off.json err)" = $'off.json:0\nerr:0'
+# Launches that are foreseen to be skipped have no records; while another manager is timed in full, all have them.
+words() { sed -n 's/.*"stream_words": \([0-9]*\).*/\1/p' "$1"; }
+expect test "$(words off.json)" -gt $(($(words on.json) * 3))
+run "$farfault" run -m copy,copy+sample=on --sample none --json both.json "$workloads/hotspot" 100 70 40
+expect test "$(words both.json)" = "$(words off.json)"
 run "$farfault" run -m copy --sample 8 "$workloads/hotspot" 100 70 40
 expect_err "copy: 12 launches timed, 28 estimated ("
 run "$farfault" run -m copy,copy+sample=on --sample none "$workloads/hotspot" 100 70 40

@@ -14,6 +14,7 @@
 #include "driver/engine/engine_site.h"
 #include "driver/injection/nvtx.h"
 #include "exec/launch/native.h"
+#include "trace/touched.h"
 
 #define PRINT_HELD_BYTES (8u << 20) /* more than this is not held back until the next synchronisation */
 
@@ -219,8 +220,17 @@ static int preferred_carve_out(const engine_function_info *info) {
   return info->carveout >= 0 ? info->carveout : older[info->cache_preference];
 }
 
+/* May its blocks have footprints instead of records? A simulation that samples says so of kernels that it knows: from
+ * the third launch on it is asked, and waited for. What a kernel that waits for other threads executes would be counted
+ * otherwise than in records, where looks in vain count once. */
+static bool may_touch_only(const engine_launch *launch, const engine_function_info *info) {
+  const exec_kernel_info *kernel = &info->kernel;
+  if (launch->function->runs++ < 2 || launch->cooperative || ff_engine.check) return false;
+  return !kernel->may_wait && !kernel->uses_mbarriers && !kernel->reads_smid;
+}
+
 static trace_launch *trace_begin(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
-                                 const void *params) {
+                                 const void *params, bool touches) {
   trace_launch *traced = NULL;
   if (ff_engine.trace) {
     uint32_t warps = (threads_of(launch) + 31) / 32;
@@ -243,6 +253,7 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     engine_module_trace(launch->function->home);
     note_uses(traced, &info->kernel, params);
     make_canonical(traced, params, info->kernel.param_bytes);
+    if (touches) trace_launch_may_ask(traced);
   }
   engine_append(&(trace_op){.kind = TRACE_OP_LAUNCH, .stream = stream->number, .launch = traced});
   return traced;
@@ -289,13 +300,14 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   engine_host_access_collect(true);
   engine_peers_show(stream->device);
   engine_system_show(params, info->kernel.param_bytes, stream->device);
+  bool touches = may_touch_only(launch, info);
   exec_launch_request request = {.kernel = launch->function->on[stream->device].code,
                                  .dynamic_shared = (uint32_t)launch->dynamic_shared,
                                  .params = params,
                                  .cooperative = launch->cooperative,
                                  .launch_id = ff_engine.launches + 1,
                                  .graph = engine_graph_inside(),
-                                 .trace = trace_begin(launch, info, stream, params),
+                                 .trace = trace_begin(launch, info, stream, params, touches),
                                  .children = children};
   if (declared) {
     request.uses = declared->uses;
@@ -304,6 +316,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
   engine_cluster_find(launch, info, request.cluster);
+  request.touches = touches && request.trace && trace_launch_ask(request.trace);
   ff_engine.launches++;
   bool outer_waits = waits_in_call;
   if (request.trace) FF_PUSH(&ff_engine.running, request.trace);

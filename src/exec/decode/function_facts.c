@@ -91,6 +91,7 @@ static void look_at(finder *f, const ptx_func *func, const ptx_instr *instr) {
   f->facts->pulls |= ptx_persistent_pulls(func, instr);
   if (instr->opcode == PTX_OP_CALL) look_at_call(f, instr);
   f->facts->allocates |= instr->opcode == PTX_OP_ALLOCA;
+  f->facts->uses_mbarriers |= instr->opcode == PTX_OP_MBARRIER;
   for (uint32_t k = 0; k < instr->operand_count; k++) look_at_operand(f, &instr->operands[k]);
 }
 

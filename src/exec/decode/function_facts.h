@@ -16,6 +16,7 @@ typedef struct exec_facts {
   bool reads_smid;      /* it reads %smid */
   bool reads_reserved;  /* it asks where the reserved shared memory lies (launch/reserved_shared.h) */
   bool pulls;           /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
+  bool uses_mbarriers;
   bool prints, launches, calls_indirect;
   bool allocates;           /* on the stack, by alloca */
   const ptx_func **callees; /* called by name, each once, in order */

@@ -312,6 +312,7 @@ static ff_status find_reach(exec_kernel *kernel, ff_error *error) {
     const exec_facts *facts = exec_facts_of(program->facts, kernel->reach[f]);
     kernel->info.may_wait |= f ? facts->waits_in_loop : facts->waits;
     kernel->info.reads_smid |= facts->reads_smid;
+    kernel->info.uses_mbarriers |= facts->uses_mbarriers;
     kernel->reads_reserved |= facts->reads_reserved;
     kernel->pulls |= facts->pulls;
     kernel->prints |= facts->prints;

@@ -257,7 +257,7 @@ MOVE(IS_GLOBAL) {
 MOVE(IS_FALSE) { set_predicate(x, i, 0); }
 MOVE(NOT_PREDICATE) { set_predicate(x, i, ~*exec_pred(x, i->src[0])); }
 MOVE(PREFETCH) {
-  if (((core_warp *)x)->trace) core_trace_prefetch((core_warp *)x, i);
+  if (core_tells_places((core_warp *)x)) core_trace_prefetch((core_warp *)x, i);
 }
 MOVE(ASYNC_COPY) { core_async_copy(x, i); }
 MOVE(COPY_GROUP) { core_copy_group(x, i); }

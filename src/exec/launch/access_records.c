@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "exec/memory/access.h"
 #include "trace/coalesce.h"
+#include "trace/footprint.h"
 
 /* ---- issue ---- */
 
@@ -52,7 +53,7 @@ bool core_trace_looked(core_warp *w, const exec_instr *i, uint64_t address, uint
 
 static bool looked_already(core_warp *w, const exec_instr *i, uint64_t address, uint32_t mask) {
   const exec_access *a = i->side;
-  if (__builtin_expect(a->awaits, false)) return core_trace_looked(w, i, address, mask);
+  if (__builtin_expect(a->awaits, false) && w->trace) return core_trace_looked(w, i, address, mask);
   w->looks = 0;
   return false;
 }
@@ -66,6 +67,8 @@ static uint64_t all_addresses(const uint64_t *value, uint64_t add, uint32_t mask
 
 /* ---- accesses ---- */
 
+#define PLACES_WORDS (2 + TRACE_LANES) /* of an ACCESS */
+
 static trace_access_op operation(const exec_access *a) {
   return a->op == EXEC_OP_LOAD     ? TRACE_LOAD
          : a->op == EXEC_OP_STORE  ? TRACE_STORE
@@ -73,9 +76,15 @@ static trace_access_op operation(const exec_access *a) {
                                    : TRACE_PREFETCH;
 }
 
-/* The ACCESS of instruction i: returns where its line words go. */
-static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, uint32_t lines, uint32_t passes) {
+/* The ACCESS of instruction i, which end_access ends: returns where its line words go. Where only places are wanted it
+ * goes to `places`, of which footprint_access reads no more than is set here. */
+static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, uint32_t lines, uint32_t passes,
+                              uint64_t *places) {
   const exec_access *a = i->side;
+  if (!w->trace) {
+    places[0] = TRACE_ACCESS | (uint64_t)operation(a) << 4 | (uint64_t)lines << 16;
+    return places + 2;
+  }
   core_trace_issue(w, i->index + 1);
   uint64_t *at = trace_put_banked(w->trace, operation(a), a->log2_total, a->trace_flags,
                                   w->function->pc_base + i->index, mask, lines, passes);
@@ -89,13 +98,18 @@ static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, 
 }
 
 /* An access's lines get the addresses that they have in the access stream; mostly they have them already. */
-static inline void make_canonical(const core_warp *w, uint64_t *lines, uint32_t count) {
-  const exec_memory *memory = w->launch->memory;
-  if (__builtin_expect(exec_memory_arena(memory)->plain, true)) return;
+static void make_canonical(const exec_memory *memory, uint64_t *lines, uint32_t count) {
   for (uint32_t n = 0; n < count; n++) {
     uint64_t address = exec_memory_canonical_line(memory, trace_line_address(lines[n]), TRACE_LINE_BYTES);
     lines[n] = trace_line(address, trace_line_lanes(lines[n]), trace_line_sectors(lines[n]));
   }
+}
+
+/* `lines` are what begin_access returned, filled. */
+static inline void end_access(const core_warp *w, uint64_t *lines, uint32_t count) {
+  const exec_memory *memory = w->launch->memory;
+  if (__builtin_expect(!exec_memory_arena(memory)->plain, false)) make_canonical(memory, lines, count);
+  if (!w->trace) footprint_access(w->touched, lines - 2);
 }
 
 /* The sectors of [low, high) in the 128-byte line that begins at `line`. */
@@ -119,7 +133,7 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
   uint64_t high = address + (uint64_t)__builtin_popcount(mask) * bytes,
            line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
   uint32_t lines = (uint32_t)((high - 1 - line) / TRACE_LINE_BYTES) + 1;
-  uint64_t *at = begin_access(w, i, mask, lines, trace_plain_passes(bytes, mask));
+  uint64_t places[PLACES_WORDS], *at = begin_access(w, i, mask, lines, trace_plain_passes(bytes, mask), places);
   for (uint32_t n = 0; n < lines; n++, line += TRACE_LINE_BYTES) {
     uint64_t low = address > line ? address : line,
              end = high < line + TRACE_LINE_BYTES ? high : line + TRACE_LINE_BYTES;
@@ -127,17 +141,17 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
     at[n] = trace_line(line, (uint32_t)((end - low) / bytes), sectors);
     w->sectors += trace_sector_count(sectors);
   }
-  make_canonical(w, at, lines);
+  end_access(w, at, lines);
 }
 
 void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask) {
   if (looked_already(w, i, address, mask)) return;
   uint64_t line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
   uint32_t sectors = sectors_of(address, address + bytes, line);
-  uint64_t *at = begin_access(w, i, mask, 1, trace_plain_passes(bytes, mask));
+  uint64_t places[PLACES_WORDS], *at = begin_access(w, i, mask, 1, trace_plain_passes(bytes, mask), places);
   *at = trace_line(line, (uint32_t)__builtin_popcount(mask), sectors);
   w->sectors += trace_sector_count(sectors);
-  make_canonical(w, at, 1);
+  end_access(w, at, 1);
 }
 
 void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes,
@@ -146,12 +160,12 @@ void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value,
   trace_line_set set;
   if (looked_already(w, i, a->awaits ? all_addresses(value, add, mask) : 0, mask)) return;
   trace_lines_collect(&set, value, add, bytes, mask);
-  uint64_t *at = begin_access(w, i, mask, set.count, set.passes);
+  uint64_t places[PLACES_WORDS], *at = begin_access(w, i, mask, set.count, set.passes, places);
   for (uint32_t n = 0; n < set.count; n++) {
     at[n] = trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]);
     w->sectors += trace_sector_count(set.sectors[n]);
   }
-  make_canonical(w, at, set.count);
+  end_access(w, at, set.count);
 }
 
 /* Addresses that nothing is allocated at are left out. */
@@ -221,8 +235,9 @@ void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) 
       offset[lane] = at[lane].offset;
     } else global |= bit;
   }
-  if (global && a->space == PTX_SPACE_CONST) core_trace_const(w, i, address, global);
-  else if (global) core_trace_gather(w, i, address, 0, bytes, global);
+  if (global && a->space == PTX_SPACE_CONST && w->trace) core_trace_const(w, i, address, global);
+  else if (global && a->space != PTX_SPACE_CONST) core_trace_gather(w, i, address, 0, bytes, global);
+  if (!w->trace) return;
   if (shared) core_trace_shared(w, i, offset, bytes, shared);
   if (local) core_trace_local(w, i, offset, bytes, local);
 }

@@ -91,7 +91,7 @@ static bool release_simply(core_warp *w, uint32_t id) {
 static void release(core_block *block, uint32_t id) {
   core_barrier *barrier = &block->barriers[id], done = *barrier;
   exec_checker *checker = block->launch->checker;
-  if (block->launch->trace && id < EXEC_CLUSTER_BARRIER) trace_completion(block, id, done.arrive_records);
+  if (core_records(block->launch) && id < EXEC_CLUSTER_BARRIER) trace_completion(block, id, done.arrive_records);
   if (checker) checker->release(checker, block, id, done.expected);
   *barrier = (core_barrier){0};
   block->barriers_waiting &= ~(1u << id);
@@ -135,7 +135,7 @@ void core_barrier_retry(core_block *block, uint32_t id) {
 }
 
 void core_barrier_open_cluster(core_block *block) {
-  if (block->launch->trace)
+  if (core_records(block->launch))
     for (uint32_t n = 0; n < block->warp_count; n++)
       if (waits_at(&block->warps[n], EXEC_CLUSTER_BARRIER)) core_cluster_trace(&block->warps[n], false);
   release(block, EXEC_CLUSTER_BARRIER);

@@ -77,6 +77,7 @@ static void set_shape(core_block *block, core_launch *launch) {
     block->shared = ff_alloc_aligned(64, wanted);
     block->shared_room = wanted;
   }
+  if (launch->touches) core_touched_begin(block->worker, launch);
   block->launch = launch;
   block->warp_count = launch->warp_count;
   block->thread_count = launch->thread_count;
@@ -90,7 +91,8 @@ static void set_shape(core_block *block, core_launch *launch) {
     w->shared = block->shared;
     w->shared_bytes = block->shared_bytes;
     w->params = launch->params;
-    w->trace = launch->trace ? &w->writer : NULL;
+    w->trace = core_records(launch) ? &w->writer : NULL;
+    w->touched = launch->touches ? block->worker->touched : NULL;
     w->watched = launch->trace || launch->request->uses;
   }
   set_local(block, launch);
@@ -147,7 +149,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->barrier_count = block->counted = 0;
   block->print.length = 0;
   memset(block->shared, 0, block->shared_bytes);
-  block->chunk = launch->trace ? trace_chunk_begin(launch->trace, index) : NULL;
+  block->chunk = core_records(launch) ? trace_chunk_begin(launch->trace, index) : NULL;
   for (uint32_t n = 0; n < block->warp_count; n++) start_warp(block, &block->warps[n]);
   exec_checker *checker = launch->checker;
   if (checker) checker->block_begin(checker, block);
@@ -325,6 +327,7 @@ static block_result run_turns(core_block *block) {
 }
 
 block_result core_block_run(core_block *block) {
+  if (block->launch->touches) core_touched_block(block);
   block_result result = run_turns(block);
   note_stuck(block);
   return result;

@@ -263,6 +263,7 @@ const exec_function *core_callee(core_warp *w, const exec_instr *i) {
     core_fault(w, i, first, EXEC_FAULT_INVALID_PC, address[first], "indirect call to 0x%llx, where no function is",
                (unsigned long long)address[first]);
   if (same != w->active) {
+    core_count(w, i->index); /* by all of them */
     core_add_ready(w, w->active & ~same, i, w->frame);
     w->active = same;
     w->active_count = core_lane_count(same);

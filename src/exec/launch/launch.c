@@ -200,7 +200,8 @@ static bool only_worker_ready(const core_worker *worker, core_launch *launch, ui
 
 /* May the stream's next block start? Waits a little if the worker has nothing else to do. */
 static bool stream_ready(core_worker *worker, core_launch *launch) {
-  if (!launch->trace || launch->kernel->pulls) return true; /* these are all in progress until the queue is empty */
+  /* these are all in progress until the queue is empty */
+  if (!core_records(launch) || launch->kernel->pulls) return true;
   uint64_t index = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED);
   if (index >= launch->blocks) return true;
   if (launch->threads == 1) return only_worker_ready(worker, launch, index);
@@ -647,6 +648,7 @@ static void set_up(core_launch *launch, const exec_config *config, const exec_la
   launch->params = params;
   launch->clock_base = clock_total;
   launch->trace = request->trace;
+  launch->touches = request->touches;
   core_declared_prepare(launch);
   launch->stop_above = UINT64_MAX;
   launch->resident_limit = config->resident_blocks ? config->resident_blocks : 4096;
@@ -686,6 +688,15 @@ static worker_pool *free_pool(void) {
   uint32_t n = 0;
   while (n + 1 < MAX_POOLS && pools[n].given) n++;
   return &pools[n];
+}
+
+static void end_touched(worker_pool *pool, core_launch *launch, uint64_t instructions) {
+  struct footprint *footprints[MAX_WORKERS] = {NULL};
+  for (uint32_t n = 0; n < launch->threads; n++) {
+    const core_worker *worker = &pool->workers[n]->worker;
+    if (worker->touched_shape == launch->shape) footprints[n] = worker->touched;
+  }
+  core_touched_end(launch, footprints, launch->threads, instructions);
 }
 
 static bool has_all_functions(const exec_checker *c) {
@@ -729,8 +740,9 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   if (request->kernel->prints) launch->output = core_output_create(config);
   if (checker) checker->launch_begin(checker, launch);
   exec_stats *all = stats ? stats : &unused;
-  uint64_t before = all->blocks;
+  uint64_t before = all->blocks, instructions = all->warp_instructions;
   run_blocks(pool, launch, all);
+  if (launch->touches) end_touched(pool, launch, all->warp_instructions - instructions);
   FF_ASSERT(launch->fault.kind != EXEC_FAULT_NONE || all->blocks - before == launch->blocks);
   if (checker) checker->launch_end(checker, launch);
   core_output_finish(launch->output);

@@ -109,7 +109,8 @@ static bool is_constant(const exec_instr *i) { return ((const exec_access *)i->s
 static void watch_scattered(core_warp *w, const exec_instr *i, const uint64_t *value) {
   if (w->block->ranges) core_declared_check(w, i, value, bytes_of(i), false);
   if (w->trace && is_constant(i)) core_trace_const(w, i, value, w->active);
-  else if (w->trace) core_trace_gather(w, i, value, (uint64_t)i->immediate, bytes_of(i), w->active);
+  else if (core_tells_places(w) && !is_constant(i))
+    core_trace_gather(w, i, value, (uint64_t)i->immediate, bytes_of(i), w->active);
 }
 
 /* As scattered ones: lane l at address + l * step. */
@@ -123,14 +124,14 @@ static void watch_steps(core_warp *w, const exec_instr *i, uint64_t address, uin
 static void watch_row(core_warp *w, const exec_instr *i, uint64_t address) {
   uint32_t bytes = bytes_of(i);
   if (w->block->ranges || is_constant(i)) watch_steps(w, i, address, bytes);
-  if (w->trace && !is_constant(i))
+  if (core_tells_places(w) && !is_constant(i))
     core_trace_row(w, i, address + (uint64_t)__builtin_ctz(w->active) * bytes, bytes, w->active);
 }
 
 static void watch_one(core_warp *w, const exec_instr *i, uint64_t address) {
   if (is_constant(i)) return;
   if (w->block->ranges) watch_steps(w, i, address, 0);
-  if (w->trace) core_trace_one(w, i, address, bytes_of(i), w->active);
+  if (core_tells_places(w)) core_trace_one(w, i, address, bytes_of(i), w->active);
 }
 
 static uint32_t conflicts(const core_warp *w, const uint32_t *offset) {

@@ -228,7 +228,7 @@ void core_access_lanes(exec_warp *x, const exec_instr *i) {
     if (any_team && is_multicast(w, i, lane, &at[lane])) team |= 1u << lane;
     else locate(w, i, lane, &at[lane]);
   }
-  if (w->trace) core_trace_lanes(w, i, at);
+  if (core_tells_places(w)) core_trace_lanes(w, i, at);
   if (a->poll) core_poll(w);
   if (a->op == EXEC_OP_ATOMIC) {
     do_atomic(w, i, at);
@@ -268,6 +268,6 @@ void core_async_copy(exec_warp *x, const exec_instr *i) {
   from.side = &copy->from;
   to.side = &copy->to;
   for (uint32_t m = w->active; m; m &= m - 1) async_lane(w, i, &from, &to, (uint32_t)__builtin_ctz(m));
-  if (w->trace)
+  if (core_tells_places(w))
     core_trace_gather(w, &from, exec_u64(x, i->src[1]), (uint64_t)copy->global_offset, copy->bytes, w->active);
 }

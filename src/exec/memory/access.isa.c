@@ -74,9 +74,10 @@ INLINE shape locate(core_warp *w, const exec_instr *i, const uint64_t *value, ui
 INLINE void watch_shape(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, shape found) {
   const exec_access *a = i->side;
   if (w->block->ranges) core_declared_check(w, i, value, bytes, found != SHAPE_SCATTER);
-  if (!w->trace) return;
+  if (!core_tells_places(w)) return;
   uint64_t add = (uint64_t)i->immediate, low = value[first_lane(w->active)] + add;
-  if (a->space == PTX_SPACE_CONST) core_trace_const(w, i, value, w->active);
+  if (a->space == PTX_SPACE_CONST && w->trace) core_trace_const(w, i, value, w->active);
+  else if (a->space == PTX_SPACE_CONST) return;
   else if (found == SHAPE_ROW) core_trace_row(w, i, low, bytes, w->active);
   else if (found == SHAPE_UNIFORM) core_trace_one(w, i, low, bytes, w->active);
   else core_trace_gather(w, i, value, add, bytes, w->active);

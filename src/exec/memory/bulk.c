@@ -38,13 +38,13 @@ static chunks chunks_of(core_warp *w, const exec_instr *i, const exec_access *ac
 }
 
 static void write_chunks(chunks *c) {
-  if (c->count && c->w->trace)
+  if (c->count && core_tells_places(c->w))
     core_trace_gather(c->w, &c->instr, c->at, 0, CHUNK, c->count < 32 ? (1u << c->count) - 1 : UINT32_MAX);
   c->count = 0;
 }
 
 static void add_chunks(chunks *c, uint64_t address, uint64_t bytes) {
-  if (!c->w->trace || !bytes) return;
+  if (!core_tells_places(c->w) || !bytes) return;
   for (uint64_t at = address & ~(uint64_t)(CHUNK - 1); at < address + bytes; at += CHUNK) {
     c->at[c->count++] = at;
     if (c->count == EXEC_LANES) write_chunks(c);

@@ -156,7 +156,7 @@ void core_multimem(exec_warp *x, const exec_instr *i) {
     locate(w, i, lane, &c);
     address[lane] = lane_address(w, i, lane);
   }
-  if (w->trace) core_trace_gather(w, i, address, 0, (uint32_t)a->bytes * a->elements, w->active);
+  if (core_tells_places(w)) core_trace_gather(w, i, address, 0, (uint32_t)a->bytes * a->elements, w->active);
   if (a->poll) core_poll(w);
   for (uint32_t element = 0; element < a->elements; element++) {
     if (a->op == EXEC_OP_STORE) store_element(w, a, &c, element);

@@ -168,7 +168,7 @@ void core_surface(exec_warp *x, const exec_instr *i) {
   unsigned char data[EXEC_LANES][MAX_BYTES];
   for (uint32_t m = w->active; m; m &= m - 1) places[__builtin_ctz(m)] = locate(w, i, (uint32_t)__builtin_ctz(m));
   if (w->launch->checker) check_surface(w, i, places);
-  if (w->trace) trace_surface(w, i, places);
+  if (core_tells_places(w)) trace_surface(w, i, places);
   w->accesses++;
   if (a->access.op == EXEC_OP_ATOMIC) {
     reduce(w, i, places);

@@ -157,7 +157,7 @@ static void watch_reads(core_warp *w, const exec_instr *i, const exec_texture *t
       for (uint32_t n = 0; n < reads[__builtin_ctz(m)].count; n++)
         core_declared_check_lane(w, &as_load, (uint32_t)__builtin_ctz(m), reads[__builtin_ctz(m)].address[n], bytes);
   if (w->launch->checker) check_reads(w, &as_load, reads, group, bytes);
-  if (w->trace) trace_reads(w, &as_load, reads, group, bytes);
+  if (core_tells_places(w)) trace_reads(w, &as_load, reads, group, bytes);
 }
 
 /* ---- tex, tld4 ---- */

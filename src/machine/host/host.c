@@ -34,6 +34,7 @@
 #include "machine/observe/observer.h"
 #include "machine/observe/profile.h"
 #include "trace/origin.h"
+#include "trace/touched.h"
 
 void host_begin(host *h) { h->times = ff_alloc(HOST_TIMES * sizeof *h->times); }
 void host_free(host *h) { free(h->times); }
@@ -539,6 +540,7 @@ void host_process(host *h, const trace_op *op) {
   if (h->peers && shares_pages(h, op)) meet(h, op, false, 0);
   if (foreign) process_foreign(h, op);
   else process_own(h, op);
+  if (op->kind == TRACE_OP_LAUNCH) trace_reader_answer(h->reader, op->launch, false); /* if no sampler has */
   if (h->peers && op->kind == TRACE_OP_END) meet(h, op, false, 0); /* what has landed since the last wait */
   if (h->peers && host_may_wait(op)) wait_until(h, meet(h, op, true, h->clock));
   h->times[op->sequence % HOST_TIMES] = h->clock;

@@ -74,6 +74,7 @@ typedef struct sim_sampling {
   bool chosen;               /* false: every launch is timed */
   uint64_t timed, estimated; /* launches that are over */
   uint64_t blocks;           /* of those that were timed, blocks that were not */
+  uint64_t without_records;  /* of those that were timed, launches of which only what they touch was known */
   uint64_t estimated_ps;     /* the times of both, in kernel_ps and in those of their kernels; */
   uint64_t interval_ps;      /* half of the 95 % interval of this sum, as the spread of the timed ones has it */
 } sim_sampling;

@@ -18,6 +18,7 @@
 #include "machine/observe/observer.h"
 #include "machine/sm/dispatch.h"
 #include "paging/pager.h"
+#include "trace/touched.h"
 
 enum { FIRST_STRETCH = 8, LAST_STRETCH = 64, PATIENCE_MAX = 64 };
 
@@ -28,7 +29,10 @@ void sampler_init(sampler *s) {
 }
 
 void sampler_free(sampler *s) {
-  for (size_t i = 0; i < s->kinds.count; i++) free(s->kinds.items[i].groups.items);
+  for (size_t i = 0; i < s->kinds.count; i++) {
+    free(s->kinds.items[i].groups.items);
+    free(s->kinds.items[i].touched.items);
+  }
   free(s->kinds.items);
   sample_forget(s);
   free(s->owed.items);
@@ -204,8 +208,31 @@ void sample_learn(sample_tries *t, bool useful) {
   t->wait = t->patience;
 }
 
+/* A launch of this group was read or timed. */
+static void note_group(sample_kind *kind, const sample_group *g) {
+  size_t index = (size_t)(g - kind->groups.items);
+  kind->alike = kind->alike && index == kind->last ? kind->alike + 1 : 1;
+  kind->last = index;
+}
+
+static void note_touched(const sampler *s, sample_kind *kind) {
+  kind->touched.count = 0;
+  for (size_t i = 0; i < s->touched.pieces.count; i++) FF_PUSH(&kind->touched, s->touched.pieces.items[i]);
+}
+
+/* Will the next launch of the kind be skipped, as far as can be foreseen? */
+static bool foresees(const sampler *s, const sample_kind *kind) {
+  if (kind->alike < s->needed || !kind->touched.count) return false;
+  const sample_group *g = &kind->groups.items[kind->last];
+  return g->steady && g->spent < g->stretch && sample_all_here(s, kind->touched.items, kind->touched.count);
+}
+
+static ps time_of(const sample_group *g, const sample_counts *counts) {
+  return (ps)(g->mean * sample_scale(g, counts) + 0.5);
+}
+
 static void skip(sampler *s, kernel *k, sample_launch *launch, sample_group *g) {
-  ps time = (ps)(g->mean * sample_scale(g, &launch->counts) + 0.5);
+  ps time = time_of(g, &launch->counts);
   g->skipped++;
   g->spent++;
   k->ended = k->began + time;
@@ -218,20 +245,35 @@ static void skip(sampler *s, kernel *k, sample_launch *launch, sample_group *g) 
   sample_touch(s, k, launch, k->blocks, k->began, k->ended, true);
 }
 
+static void read_launch(sampler *s, kernel *k, sample_launch *launch, sample_kind *kind) {
+  if (launch->foreseen) launch->read = sample_read_touched(s, k, launch, &launch->counts);
+  if (!launch->touched) launch->read = sample_read(s, k, launch, k->blocks, &launch->counts);
+  sample_group *g = launch->read || launch->touched ? sample_group_of(&kind->groups, &launch->counts) : NULL;
+  sample_learn(&kind->tries, launch->read && g);
+  launch->skipped = launch->later = launch->read && g && g->steady && (g->spent < g->stretch || launch->touched);
+  if (launch->skipped) {
+    note_group(kind, g);
+    note_touched(s, kind);
+    skip(s, k, launch, g);
+  } else if (launch->touched) {
+    kind->alike = 0;
+    s->result.without_records++;
+    launch->least = g && g->steady ? time_of(g, &launch->counts) : 0;
+  }
+  /* a recording's footprints may say what its blocks do not do */
+  if (launch->ahead || launch->touched) launch->read = false;
+}
+
 bool sampler_begin(sampler *s, kernel *k, ps time) {
   sample_launch *launch = k->sampled = ff_alloc(sizeof *launch);
   launch->alone = !s->dispatch->kernels.running && time >= s->dispatch->kernels.until;
   launch->begun = ++s->begun;
   launch->kind = kind_of(s, k);
   sample_kind *kind = &s->kinds.items[launch->kind];
-  if (launch->alone && sample_any_steady(&kind->groups) && sample_may_skip(s, k) && sample_try(&kind->tries)) {
-    launch->read = sample_read(s, k, launch, k->blocks, &launch->counts);
-    sample_group *g = launch->read ? sample_group_of(&kind->groups, &launch->counts) : NULL;
-    sample_learn(&kind->tries, g != NULL);
-    launch->skipped = launch->later = g && g->steady && g->spent < g->stretch;
-    if (launch->skipped) skip(s, k, launch, g);
-    if (launch->ahead) launch->read = false; /* a recording's footprints may say what its blocks do not do */
-  }
+  bool may = launch->alone && sample_any_steady(&kind->groups) && sample_may_skip(s, k) && sample_try(&kind->tries);
+  launch->foreseen = may && foresees(s, kind);
+  trace_reader_answer(s->reader, k->launch, launch->foreseen);
+  if (may) read_launch(s, k, launch, kind);
   if (!launch->skipped && s->dispatch->flushed) sample_forget(s);
   if (!launch->skipped) sample_settle(s);
   launch->before = *k->counters;
@@ -240,11 +282,19 @@ bool sampler_begin(sampler *s, kernel *k, ps time) {
 }
 
 void sampler_end(sampler *s, kernel *k) {
-  const sample_launch *launch = k->sampled;
+  sample_launch *launch = k->sampled;
   const sim_counters *c = k->counters;
   s->result.timed++;
   k->ended += sample_waves_end(s, k);
-  if (!launch->alone || s->begun != launch->begun || sample_moved(s, k) != launch->moved || !quiet(s)) return;
+  if (launch->touched) {
+    launch->later = true;
+    if (k->ended < k->began + launch->least) k->ended = k->began + launch->least;
+    return;
+  }
+  if (!launch->alone || s->begun != launch->begun || sample_moved(s, k) != launch->moved || !quiet(s)) {
+    s->kinds.items[launch->kind].alike = 0;
+    return;
+  }
   sample_counts counts;
 #define X(name) counts.name = c->name - launch->before.name;
   SAMPLE_COUNTS(X)
@@ -252,6 +302,7 @@ void sampler_end(sampler *s, kernel *k) {
   FF_CHECK_DEEP(!launch->read || !memcmp(&counts, &launch->counts, sizeof counts));
   sample_group *g = sample_timed(s, &s->kinds.items[launch->kind].groups, &counts, (double)(k->ended - k->began));
   if (!g) return;
+  note_group(&s->kinds.items[launch->kind], g);
 #define X(name) g->last.name = c->name - launch->before.name;
   SAMPLE_ESTIMATED(X)
 #undef X

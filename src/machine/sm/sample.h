@@ -22,7 +22,11 @@
  *
  *     timed + estimated == launches that are over
  *
- * A steady group is timed again after 8, 16, 32 and then every 64 skipped launches. */
+ * A steady group is timed again after 8, 16, 32 and then every 64 skipped launches.
+ *
+ * While the program runs, a launch that will be skipped is executed without records (trace/touched.h): the sampler says
+ * so before it begins, if the last `needed` launches of its kind were of one group, which is steady and not due, and
+ * what the last one touched is resident. If it is not as was foreseen it is timed by what it touches. */
 #ifndef FF_MACHINE_SM_SAMPLE_H
 #define FF_MACHINE_SM_SAMPLE_H
 
@@ -97,6 +101,10 @@ typedef struct sample_kind {
   uint32_t next; /* in its bucket */
   sample_tries tries;
   sample_groups groups;
+  /* the group of the last launches that were read or timed, as an index, and how many these are */
+  size_t last;
+  uint64_t alike;
+  FF_VEC(footprint_piece) touched; /* by the last one that was skipped */
 } sample_kind;
 
 /* Sums over the blocks of a wave: of the time of its end since the launch began, and of what the kernel had counted
@@ -125,6 +133,9 @@ typedef struct sample_waves {
 /* Of a launch that has begun, until it is over. */
 typedef struct sample_launch {
   bool skipped, alone, read; /* read: `counts` is what its stream has */
+  bool foreseen;             /* that it would be skipped: it may have no records */
+  bool touched;              /* it has none; read is false then, */
+  ps least;                  /* and, if it is timed, it takes no less than this */
   uint64_t ahead;            /* of the blocks that were read, the last so many were looked at as recorded, not taken */
   bool later;                /* its time is over at k->ended only, when its last block has long been */
   uint32_t kind;
@@ -207,12 +218,17 @@ ps sample_waves_end(sampler *s, kernel *k); /* how much longer the launch is tha
 /* Takes and reads its next blocks until one touches what is not resident. true: all were read, and nothing is
  * absent; s->touched has what they touch. */
 bool sample_read(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, sample_counts *counts);
+/* The same of all blocks of a launch of which trace_reader_answer has said that it needs no records. launch->touched:
+ * it has none; else nothing was read, and the result is false. */
+bool sample_read_touched(sampler *s, kernel *k, sample_launch *launch, sample_counts *counts);
 /* Of the blocks that were just read, its next ones: makes the marks, as if they took from `began` to `ended`, counts by
  * allocation, and releases them; they are over. later: their lines come into the L2 only with sample_settle. */
 void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, ps began, ps ended, bool later);
 /* All that skipped launches have touched is in the L2, as far as it would still be there. `context` is the sampler. */
 void sample_settle(void *context);
-void sample_forget(sampler *s);                       /* the L2 is emptied: nothing of it would be there */
+void sample_forget(sampler *s); /* the L2 is emptied: nothing of it would be there */
+/* Is all of this resident? */
+bool sample_all_here(const sampler *s, const footprint_piece *pieces, size_t count);
 bool sample_page_meets(void *context, uint64_t page); /* footprint_meets */
 
 #endif

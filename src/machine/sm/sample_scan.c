@@ -19,6 +19,7 @@
 #include "machine/sm/dispatch.h"
 #include "machine/sm/sample.h"
 #include "trace/ahead.h"
+#include "trace/touched.h"
 
 /* ---- what is there ---- */
 
@@ -67,10 +68,15 @@ static bool is_here(pager *p, const footprint_piece *piece) {
   return true;
 }
 
-static bool all_here(const sampler *s, size_t first) {
-  for (size_t i = first; i < s->touched.pieces.count; i++)
-    if (!is_here(s->pager, &s->touched.pieces.items[i])) return false;
+bool sample_all_here(const sampler *s, const footprint_piece *pieces, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!is_here(s->pager, &pieces[i])) return false;
   return true;
+}
+
+static bool all_here(const sampler *s, size_t first) {
+  size_t count = s->touched.pieces.count - first;
+  return !count || sample_all_here(s, s->touched.pieces.items + first, count);
 }
 
 /* ---- reading ---- */
@@ -127,14 +133,17 @@ static void take_sums(const footprint *f, uint64_t instructions, sample_counts *
 }
 
 /* Do allocations meet in a page that the footprint has in one piece? They did not when it was recorded. */
-static bool is_divided(sampler *s) {
-  for (size_t i = 0; i < s->ahead.pieces.count; i++) {
-    const footprint_piece *piece = &s->ahead.pieces.items[i];
-    if (piece->span > 1 && sample_page_meets(s, address_of(piece, 0))) return true;
-    if (!footprint_joins(&s->touched, piece)) return true;
-  }
+static bool is_divided(sampler *s, const footprint_piece *piece) {
+  if (piece->span > 1 && sample_page_meets(s, address_of(piece, 0))) return true;
+  return !footprint_joins(&s->touched, piece);
+}
+
+static bool any_divided(sampler *s) {
+  for (size_t i = 0; i < s->ahead.pieces.count; i++)
+    if (is_divided(s, &s->ahead.pieces.items[i])) return true;
   return false;
 }
+
 
 /* The blocks from the `first` of them on as they were recorded, if the recording says what they touch: none of these is
  * taken. What they touch is joined to what those before them do. */
@@ -145,7 +154,7 @@ static bool look_ahead(sampler *s, const kernel *k, sample_launch *launch, uint6
   footprint_clear(f);
   if (launch->taken.count > first ||
       !trace_reader_look(s->reader, k->launch, k->next_block + first, blocks - first, s->front->left_out, f, &own) ||
-      is_divided(s))
+      any_divided(s))
     return false;
   for (size_t i = 0; i < f->pieces.count; i++) {
     f->pieces.items[i].last += first;
@@ -176,6 +185,25 @@ bool sample_read(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, 
   take_sums(f, instructions, counts);
   footprint_sort(f);
   return true;
+}
+
+/* What a launch without records touches is sorted already. false: a page of it is divided otherwise here. */
+static bool join_touched(sampler *s, const trace_touched *touched) {
+  for (uint64_t i = 0; i < touched->count; i++)
+    if (is_divided(s, &touched->pieces[i]) || !footprint_join(&s->touched, &touched->pieces[i])) return false;
+  return true;
+}
+
+bool sample_read_touched(sampler *s, kernel *k, sample_launch *launch, sample_counts *counts) {
+  answers_unlock(s->answers); /* waits until the launch has been executed */
+  const trace_touched *touched = trace_reader_touched(s->reader, k->launch);
+  answers_lock(s->answers);
+  launch->touched = touched != NULL;
+  if (!touched) return false;
+  footprint_clear(&s->touched);
+  bool joined = join_touched(s, touched);
+  take_sums(&s->touched, touched->instructions, counts);
+  return joined && all_here(s, 0);
 }
 
 /* ---- marks ---- */
@@ -303,6 +331,11 @@ void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks,
   }
   s->pager->now = now;
   if (later) owe_lines(s);
+  if (launch->touched) {
+    k->next_block = k->done_blocks = k->blocks;
+    trace_reader_skip(s->reader, k->launch);
+    return;
+  }
   for (uint64_t b = launch->ahead; b < blocks; b++) {
     trace_reader_release(s->reader, sample_taken(launch, k->next_block));
     k->next_block++;

@@ -115,7 +115,8 @@ static void wave_over(sampler *s, kernel *k) {
 void sampler_block(sampler *s, kernel *k, ps over) {
   sample_launch *launch = k->sampled;
   sample_waves *v = &launch->waves;
-  if (!launch->alone || s->begun != launch->begun) return; /* it shares the GPU with another kernel */
+  /* it shares the GPU with another kernel */
+  if (!launch->alone || launch->touched || s->begun != launch->begun) return;
   if (!v->timed++) {
     v->length = k->next_block <= k->blocks / least_waves(s) ? k->next_block : 0;
     v->due = v->length;

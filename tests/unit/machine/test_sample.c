@@ -2,7 +2,10 @@
 /* Sampling: launches that repeat are skipped, and nothing but times and what caches count is another for it. Random
  * programs under every manager, with and without. */
 #include "rig.h"
+#include "trace/touched.h"
 #include "unit/share.h"
+
+#include <pthread.h>
 
 enum { MIB = 1 << 20, PAGE = 4096, LAUNCHES = 60 };
 
@@ -269,6 +272,146 @@ static void skipped_launches_fill_the_l2(void **state) {
     rig_close(&r);
   }
   assert_near(times[1], times[0], 0.01);
+}
+
+/* ---- launches without records (trace/touched.h): the simulation runs beside the program ---- */
+
+static void *simulate(void *sim) {
+  sim_run(sim);
+  return NULL;
+}
+
+static bool never_meets(void *context, uint64_t page) { return false; }
+
+/* What the kernel's records touch. */
+static uint64_t read_footprint(const rig_kernel *k, footprint *f) {
+  trace_program *program = trace_program_create(0);
+  trace_reader *reader = trace_reader_create(program);
+  trace_launch *launch = trace_launch_create(program, k->blocks, k->warps);
+  uint64_t instructions = 0;
+  trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = launch});
+  const trace_op *op = trace_reader_next_op(reader);
+  for (uint64_t b = 0; b < k->blocks; b++) {
+    rig_block(launch, k, b);
+    trace_chunk *chunk = trace_reader_chunk(reader, op->launch, b);
+    footprint_block(f, b);
+    for (uint32_t w = 0; w < k->warps; w++) {
+      trace_cursor cursor;
+      trace_cursor_open(reader, chunk, w, &cursor);
+      for (const uint64_t *word; trace_word_kind(*(word = trace_cursor_next(reader, &cursor))) != TRACE_EXIT;) {
+        if (trace_word_kind(*word) == TRACE_ACCESS) footprint_access(f, word);
+        if (trace_word_kind(*word) == TRACE_ISSUE) instructions += trace_issue_count(*word);
+      }
+      trace_cursor_close(reader, &cursor);
+    }
+    trace_reader_release(reader, chunk);
+  }
+  trace_launch_finish(launch);
+  trace_reader_free(reader);
+  trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
+  trace_program_free(program);
+  return instructions;
+}
+
+/* As a program does that asks. true: the launch had no records. */
+static bool launch_asking(rig *r, rig_kernel k) {
+  trace_launch *l = trace_launch_create(r->program, k.blocks, k.warps);
+  snprintf(l->kernel, sizeof l->kernel, "kernel");
+  l->grid[0] = (uint32_t)k.blocks;
+  l->block[0] = k.warps * 32;
+  trace_launch_may_ask(l);
+  rig_op(r, (trace_op){.kind = TRACE_OP_LAUNCH, .launch = l});
+  bool touches = trace_launch_ask(l);
+  if (touches) {
+    footprint f;
+    footprint_open(&f, never_meets, NULL);
+    uint64_t instructions = read_footprint(&k, &f);
+    trace_launch_touch(l, &f, instructions);
+    footprint_free(&f);
+  } else {
+    for (uint64_t b = 0; b < k.blocks; b++) rig_block(l, &k, b);
+  }
+  trace_launch_finish(l);
+  return touches;
+}
+
+/* LAUNCHES launches like w[0], but for one of them, which is like w[1] (other; LAUNCHES: none), while the simulation
+ * runs; without[i]: launch i had no records. */
+static void run_asking(rig *r, uint32_t sample, const work w[2], uint32_t other, bool without[LAUNCHES]) {
+  pthread_t thread;
+  rig_open(r, "replay");
+  r->sample = sample;
+  rig_start(r);
+  assert_int_equal(pthread_create(&thread, NULL, simulate, r->sim), 0);
+  rig_alloc(r, RIG_BASE, 4 * MIB, TRACE_MEMORY_MANAGED);
+  for (uint32_t i = 0; i < LAUNCHES; i++) without[i] = launch_asking(r, kernel_of(&w[i == other]));
+  rig_op(r, (trace_op){.kind = TRACE_OP_END});
+  pthread_join(thread, NULL);
+  sim_snapshot(r->sim, &r->result);
+  assert_true(r->result.complete);
+}
+
+static uint32_t count_of(const bool without[LAUNCHES]) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < LAUNCHES; i++) n += without[i];
+  return n;
+}
+
+/* All that are skipped but the first, which tells what they touch; nothing else is another for it. */
+static void launches_without_records(void **state) {
+  work w[2] = {{.seed = 1, .pages = 256, .loads = 8, .stores = 4}};
+  bool none[LAUNCHES], without[LAUNCHES];
+  rig full, sampled, recorded;
+  run_asking(&full, 0, w, LAUNCHES, none);
+  run_asking(&sampled, 3, w, LAUNCHES, without);
+  rig_open(&recorded, "replay");
+  recorded.sample = 3;
+  rig_start(&recorded);
+  rig_alloc(&recorded, RIG_BASE, 4 * MIB, TRACE_MEMORY_MANAGED);
+  for (uint32_t i = 0; i < LAUNCHES; i++) rig_launch(&recorded, kernel_of(&w[0]));
+  rig_finish(&recorded);
+  assert_int_equal(count_of(none), 0);
+  assert_int_equal(count_of(without), sampled.result.sampling.estimated - 1);
+  assert_int_equal(sampled.result.sampling.without_records, 0);
+  assert_memory_equal(&sampled.result.counters, &recorded.result.counters, sizeof recorded.result.counters);
+  assert_int_equal(sampled.result.sampling.timed, recorded.result.sampling.timed);
+  assert_int_equal(sampled.result.sampling.estimated_ps, recorded.result.sampling.estimated_ps);
+  assert_int_equal(sampled.result.sampling.interval_ps, recorded.result.sampling.interval_ps);
+  same_counts(&full.result.counters, &sampled.result.counters);
+  rig_close(&full);
+  rig_close(&sampled);
+  rig_close(&recorded);
+}
+
+/* Launch 20 has no records as those before it, but touches pages that are not there: it is timed by what it touches, so
+ * that its pages come. Then the next launches have records. */
+static void foreseen_and_not_resident(void **state) {
+  work w[2] = {{.seed = 1, .pages = 128, .loads = 8, .stores = 4}, {.seed = 7, .pages = 1024, .loads = 8, .stores = 4}};
+  bool none[LAUNCHES], without[LAUNCHES];
+  rig full, sampled;
+  run_asking(&full, 0, w, 20, none);
+  run_asking(&sampled, 3, w, 20, without);
+  assert_true(without[20] && !without[21]);
+  assert_int_equal(sampled.result.sampling.without_records, 1);
+  assert_true(full.result.counters.faults > 128);
+  assert_int_equal(full.result.counters.faults, sampled.result.counters.faults);
+  assert_int_equal(full.result.counters.h2d_bytes, sampled.result.counters.h2d_bytes);
+  assert_int_equal(full.result.counters.warp_instructions, sampled.result.counters.warp_instructions);
+  assert_true(count_of(without) > 20);
+  rig_close(&full);
+  rig_close(&sampled);
+}
+
+/* Launch 20 does more than was foreseen; all it touches is there. It takes what it takes at least. */
+static void foreseen_and_of_another_group(void **state) {
+  work w[2] = {{.seed = 1, .pages = 128, .loads = 20, .stores = 4}, {.seed = 1, .pages = 128, .loads = 10}};
+  bool without[LAUNCHES];
+  rig sampled;
+  run_asking(&sampled, 3, w, 20, without);
+  assert_true(without[20] && !without[21]);
+  assert_int_equal(sampled.result.sampling.without_records, 1);
+  assert_int_equal(sampled.result.sampling.timed + sampled.result.sampling.estimated, LAUNCHES);
+  rig_close(&sampled);
 }
 
 /* ---- the waves of a long launch: one block per SM, 15 in a wave ---- */
@@ -610,6 +753,9 @@ int main(void) {
       cmocka_unit_test(launches_that_read_smid_are_timed),
       cmocka_unit_test(skipped_launches_write),
       cmocka_unit_test(skipped_launches_fill_the_l2),
+      cmocka_unit_test(launches_without_records),
+      cmocka_unit_test(foreseen_and_not_resident),
+      cmocka_unit_test(foreseen_and_of_another_group),
       cmocka_unit_test(like_waves_take_the_same),
       cmocka_unit_test(few_waves_are_timed),
       cmocka_unit_test(other_blocks_are_noticed),
