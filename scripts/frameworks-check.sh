@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba, cutile,
-# torch, pytorch-source, jax, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, opinfo, PyTorch's samples of its operators, and opinfo-compiled, the same by torch.compile (half an hour and more each). What they
+# torch, pytorch-source, jax, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, opinfo, PyTorch's samples of its operators, opinfo-installed, the same with the kernels that the wheel has as PTX, and opinfo-compiled, by torch.compile (half an hour and more each). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
 # and writes it to BUILD/frameworks/results.tsv; the last lines count. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
@@ -36,7 +36,7 @@ declare -A packages=(
 declare -A sources=([cutlass]=FARFAULT_CUTLASS_SOURCE [cccl]=FARFAULT_CCCL_SOURCE)
 # The environment of a part: its own, or one for all of NVIDIA's libraries.
 environment() {
-  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; opinfo) echo pytorch-source ;; opinfo-compiled) echo torch ;; *) echo "$1" ;; esac
+  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; opinfo) echo pytorch-source ;; opinfo-installed | opinfo-compiled) echo torch ;; *) echo "$1" ;; esac
 }
 
 # Numba's tests allocate more than the GPU's memory, and one of them a tensor map of compute capability 9.0.
@@ -102,6 +102,14 @@ run_opinfo() {
   grep -E '^(samples|gradients): ' "$work/opinfo.errors" >&2
 }
 
+# Operators with what needs no kernel of the wheel: a line for each, and each sample's outcome in opinfo-installed.tsv.
+run_opinfo_installed() {
+  PYTHONPATH=$here/tests/frameworks on_gpu "$work/torch/bin/python" "$here/tests/frameworks/check_opinfo.py" --as-installed --samples 2 --seconds 300 \
+    --details "$work/opinfo-installed.tsv" 2>"$work/opinfo-installed.errors" </dev/null
+  [[ $? -eq 0 ]] || printf 'the program\tfail: it did not end well: %s\t0\n' "$work/opinfo-installed.errors"
+  grep -E '^(samples|gradients): ' "$work/opinfo-installed.errors" >&2
+}
+
 # Operators by torch.compile, results and gradients: a line for each, and each sample's outcome in opinfo-compiled.tsv and -gradients.tsv.
 run_opinfo_compiled() {
   local more details=$work/opinfo-compiled
@@ -149,7 +157,7 @@ for part in "${parts[@]}"; do
     echo "skipped: $part: ${sources[$part]} does not name the sources"
     continue
   fi
-  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" opinfo opinfo-compiled cublas cublaslt cusolver cusparse curand cudnn cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
+  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" opinfo opinfo-installed opinfo-compiled cublas cublaslt cusolver cusparse curand cudnn cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
   if [[ $part =~ ^(pytorch-source|opinfo)$ && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
     echo "skipped: $part: FARFAULT_PYTORCH_SOURCE does not name the sources of PyTorch 2.6.0"
     continue
@@ -160,6 +168,7 @@ for part in "${parts[@]}"; do
   fi
   case $part in
   llm | nccl | opinfo) run_"$part" ;;
+  opinfo-installed) run_opinfo_installed ;;
   opinfo-compiled) run_opinfo_compiled ;;
   numba-tests) run_numba_tests ;;
   pytorch-source) run_pytorch_source "$part" ;;

@@ -19,7 +19,7 @@ warnings.filterwarnings("ignore")
 
 import torch
 
-from opinfo import RANDOM, TOLERANCE, gradients, name_of, on, op_db, plain, result, tensors
+from opinfo import RANDOM, TOLERANCE, from_gpu, gradients, is_missing, name_of, on, op_db, plain, result, tensors
 
 import torch._inductor.config
 from torch._inductor import lowering
@@ -53,17 +53,6 @@ def rebuilder(value, leaves):
     if isinstance(value, torch.device) or value == "cpu":
         return lambda given: "cuda"
     return lambda given: value
-
-
-def from_gpu(tensor):
-    """On the CPU, without a kernel: the whole storage is copied, whatever the strides are."""
-    if tensor.device.type != "cuda" or tensor.layout != torch.strided:
-        return tensor.cpu()
-    items = tensor.untyped_storage().nbytes() // tensor.element_size()
-    whole = torch.empty(0, dtype=tensor.dtype, device="cuda").set_(tensor.untyped_storage(), 0, (items,), (1,)).cpu()
-    found = torch.as_strided(whole, tensor.shape, tensor.stride(), tensor.storage_offset())
-    found = found.conj() if tensor.is_conj() else found
-    return torch._neg_view(found) if tensor.is_neg() else found
 
 
 class Case:
@@ -132,9 +121,8 @@ def run_cases(cases, dtype, say):
                 run_cases([case], dtype, say)
         else:
             text = f"{type(error).__name__}: {error}"
-            # Inductor chooses some kernels of the wheel only when it compiles; where CUB's is missing, its host code says "invalid device ordinal".
-            missing = "no kernel image" in text or "invalid device ordinal" in text
-            say(cases[0], "fallback" if missing else "untraced" if "DataDependent" in text else "error", text)
+            # Inductor chooses some kernels of the wheel only when it compiles.
+            say(cases[0], "fallback" if is_missing(text) else "untraced" if "DataDependent" in text else "error", text)
         return
     finally:
         signal.alarm(0)

@@ -289,6 +289,16 @@ def distributed():
     return ran.returncode == 0 and ran.stdout.count("right") == 2
 
 
+def data_parallel(rows):
+    """Over both GPUs. One weight and no bias: several would be concatenated by a kernel of the wheel."""
+    layer, x, weights = nn.Linear(16, 8, bias=False), torch.randn(rows, 16), torch.randn(rows, 8)
+    ours = nn.DataParallel(copy.deepcopy(layer).to("cuda"))
+    found, right = ours(gpu(x)), layer(x)
+    found.backward(gpu(weights))
+    right.backward(weights)
+    return len(ours.device_ids) == 2 and near(found, right, 1e-5) and near(ours.module.weight.grad, layer.weight.grad, 1e-5)
+
+
 check("torch.distributed over NCCL, two processes", distributed)  # first: before this process has a GPU
 check("copies", lambda: torch.equal(gpu(A).cpu(), A))
 check("pinned memory", lambda: torch.equal(A.pin_memory().to("cuda", non_blocking=True).cpu(), A))
@@ -330,6 +340,8 @@ check("attention (cuDNN), causal", lambda: attention(True))
 check("attention (cuDNN), gradient", attention_gradient)
 check("LSTM (cuDNN)", lstm)
 check("CUDA graph of a product", graph)
+for rows in (8, 7):
+    check(f"DataParallel over two GPUs, {rows} rows", lambda: data_parallel(rows))
 check("memory snapshot", snapshot)
 check("DataLoader with workers and pinned memory", loader)
 check("profiler", profiled)

@@ -534,8 +534,9 @@ engine_module *engine_module_part(engine_module *module, engine_source source);
 void engine_kernels_lacks(const engine_module *module, const char *name);
 /* The kernel is asked for of a module without PTX: lists it, and says its name once, of the first few of a library. */
 void engine_kernels_no_text(const engine_module *module, const char *name);
-/* A registered kernel that is needed is missing, though the user has given folders. Programs ignore the error of the
- * call that needs it (PyTorch those of CUB), so it is made sticky. */
+/* A registered kernel that is needed is missing. Without folders it is named, as by engine_kernels_no_text. With
+ * folders of the user's the error is made sticky, since programs ignore that of the call that needs it (PyTorch those
+ * of CUB). */
 void engine_kernels_fault(const engine_function *function, int device);
 
 /* The text is owned by the module from now on. */

@@ -171,7 +171,11 @@ void engine_kernels_no_text(const engine_module *module, const char *name) {
 }
 
 void engine_kernels_fault(const engine_function *function, int device) {
-  if (!function->module->binary || !folder_list()) return;
+  if (!function->module->binary) return;
+  if (!folder_list()) {
+    engine_kernels_no_text(function->module, function->name);
+    return;
+  }
   char message[512];
   snprintf(
       message, sizeof message,

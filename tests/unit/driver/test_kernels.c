@@ -338,6 +338,49 @@ static void what_is_missing_is_named(void **state) {
   (void)cudaGetLastError();
 }
 
+/* Without folders: the launch fails, and nothing else does. CUB asks for the device between a launch and the look at
+ * its error, and takes an error that it finds there for the answer's. */
+static void without_folders_a_kernel_is_named(void **state) {
+  (void)state;
+  char *list = ff_strdup(getenv("FARFAULT_KERNELS"));
+  static const char *const names[] = {"_Z5firstPj", "_Z6secondPj", "_Z5thirdPj", "_Z6fourthPj", "_Z5fifthPj"};
+  static const char stubs[5];
+  void **handle = __cudaRegisterFatBinary(wrap_code(names, 5));
+  for (int i = 0; i < 5; i++) register_kernel(handle, &stubs[i], names[i]);
+  cudaError_t launched[10];
+  unsetenv("FARFAULT_KERNELS");
+  listen();
+  for (int i = 0; i < 10; i++) launched[i] = launch(&stubs[i % 5], 1, 1, NULL);
+  int device = -1, count = 0;
+  cudaError_t which = cudaGetDevice(&device), how_many = cudaGetDeviceCount(&count), noted = cudaGetLastError();
+  cudaError_t other_call = cudaDeviceSynchronize();
+  const char *text = heard();
+  setenv("FARFAULT_KERNELS", list, 1);
+  free(list);
+  for (int i = 0; i < 10; i++) expect(launched[i], cudaErrorNoKernelImageForDevice);
+  succeed(which);
+  succeed(how_many);
+  assert_int_equal(device, 0);
+  assert_int_equal(count, 1);
+  expect(noted, cudaErrorNoKernelImageForDevice);
+  succeed(other_call);
+  for (int i = 0; i < 3; i++) {
+    char line[80];
+    snprintf(line, sizeof line, "has no PTX of the kernel %s(unsigned int*)\n",
+             (const char *const[]){"first", "second", "third"}[i]);
+    const char *said = strstr(text, line);
+    if (!said || strstr(said + 1, line)) fail_msg("not once: %s in %s", line, text);
+  }
+  assert_null(strstr(text, "fourth"));
+  const char *further = strstr(text, "has no PTX of further kernels");
+  assert_non_null(further);
+  assert_null(strstr(further + 1, "has no PTX of further kernels"));
+  char *lacks = read_missing();
+  assert_non_null(strstr(lacks, "\t_Z6fourthPj\n"));
+  assert_non_null(strstr(lacks, "\t_Z5fifthPj\n"));
+  free(lacks);
+}
+
 /* A runtime that is linked into a library hands its fat binary over, and asks for kernels and variables by name. */
 static void libraries_too(void **state) {
   (void)state;
@@ -472,6 +515,7 @@ int main(void) {
                                      cmocka_unit_test(the_fitting_file_counts),
                                      cmocka_unit_test(a_kernel_of_several_units),
                                      cmocka_unit_test(what_is_missing_is_named),
+                                     cmocka_unit_test(without_folders_a_kernel_is_named),
                                      cmocka_unit_test(libraries_too),
                                      cmocka_unit_test(a_broken_text_is_said),
                                      cmocka_unit_test(the_index_is_kept_and_renewed)};
