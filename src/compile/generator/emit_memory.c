@@ -47,7 +47,7 @@ static void parameter(const access *a) {
 
 fork access_begin_fast(const access *a, value good) {
   fork f = {gen_block(a->g, "fast"), gen_block(a->g, "slow"), gen_block(a->g, "on")};
-  LLVMBuildCondBr(a->b, good, f.fast, f.slow);
+  gen_branch(a->g, good, f.fast, f.slow, f.fast);
   LLVMPositionBuilderAtEnd(a->b, f.fast);
   return f;
 }

@@ -94,6 +94,9 @@ value gen_bits(generator *g, value lanes);      /* <32 x i1> -> i32 */
 value gen_same(generator *g, value x, value y); /* vectors of integers: are they equal in all lanes? */
 void gen_set_attributes(generator *g);          /* of g->function */
 LLVMBasicBlockRef gen_block(generator *g, const char *name);
+/* A branch that nearly always goes to `usual`: LLVM keeps what calls on the other way would overwrite in registers, and
+ * saves it there only. */
+void gen_branch(generator *g, value condition, LLVMBasicBlockRef yes, LLVMBasicBlockRef no, LLVMBasicBlockRef usual);
 /* The instruction under generation. */
 value gen_instr_address(generator *g);
 
