@@ -3,7 +3,8 @@
  *
  *   parameters           one value for all lanes
  *   one address          global and shared loads: one cell, checked like every lane's
- *   a row (full warps)   global: consecutive cells in lane order, checked as one piece
+ *   a row (full warps)   global: consecutive cells in lane order, checked as one piece; where nothing is told and a lane
+ *                        has one cell, each half of the warp may be a row of its own
  *   windows (full warps) shared, cells of 4 and 8 bytes and vectors of them: each piece of the warp inside what its own
  *   row would take:
  *                        loads of it and permutations
@@ -194,7 +195,7 @@ void access_store_row(const access *a, value p) {
   gen_store(a->g, v, p, a->n->bytes);
 }
 
-static bool row_of_global(const access *a, value lanes) {
+static bool one_row_of_global(const access *a, value lanes) {
   generator *g = a->g;
   value first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, 0), ""), results[4];
   value address = LLVMBuildAdd(a->b, first, gen_i64(g, (uint64_t)a->n->immediate), "");
@@ -208,6 +209,85 @@ static bool row_of_global(const access *a, value lanes) {
   else access_load_row(a, access_pointer_to(a, address), results);
   access_end_fast(a, f, results, false);
   return true;
+}
+
+/* ---- each half of the warp a row, as where rows of 16 threads access a tile ---- */
+
+enum { HALF = EXEC_LANES / 2 };
+
+typedef struct halves { /* addresses of lanes 0 and HALF, without and with what is added */
+  value first[2], address[2];
+} halves;
+
+static halves halves_of(const access *a, value lanes) {
+  halves h;
+  for (uint32_t n = 0; n < 2; n++) {
+    h.first[n] = LLVMBuildExtractElement(a->b, lanes, gen_i32(a->g, n * HALF), "");
+    h.address[n] = LLVMBuildAdd(a->b, h.first[n], gen_i64(a->g, (uint64_t)a->n->immediate), "");
+  }
+  return h;
+}
+
+static value are_rows(const access *a, value lanes, const halves *h) {
+  generator *g = a->g;
+  value pick[EXEC_LANES], steps[EXEC_LANES], both = LLVMGetUndef(LLVMVectorType(g->i64, 2));
+  for (uint32_t n = 0; n < 2; n++) both = LLVMBuildInsertElement(a->b, both, h->first[n], gen_i32(g, n), "");
+  for (uint32_t l = 0; l < EXEC_LANES; l++) {
+    pick[l] = gen_i32(g, l / HALF);
+    steps[l] = gen_i64(g, (uint64_t)(l % HALF) * a->total);
+  }
+  value starts =
+      LLVMBuildShuffleVector(a->b, both, LLVMGetUndef(LLVMTypeOf(both)), LLVMConstVector(pick, EXEC_LANES), "");
+  return gen_same(g, lanes, LLVMBuildAdd(a->b, starts, LLVMConstVector(steps, EXEC_LANES), ""));
+}
+
+/* As `inside`, of both halves. */
+static value halves_inside(const access *a, const halves *h) {
+  generator *g = a->g;
+  const native_layout *at = g->at;
+  value record = access_record_of(a, gen_instr_address(g)), start = gen_field(g, g->i64, record, at->record_address),
+        room = gen_field(g, g->i64, record, a->n->store ? at->record_writable : at->record_readable),
+        bytes = gen_i64(g, (uint64_t)a->total * HALF);
+  value last = LLVMBuildSub(a->b, room, bytes, ""), good = access_at_least(a, room, bytes);
+  for (uint32_t n = 0; n < 2; n++)
+    good = access_both(a, good, access_at_least(a, last, LLVMBuildSub(a->b, h->address[n], start, "")));
+  if (a->total == 1) return good;
+  value low = LLVMBuildAnd(a->b, LLVMBuildOr(a->b, h->address[0], h->address[1], ""), gen_i64(g, a->total - 1), "");
+  return access_both(a, good, LLVMBuildICmp(a->b, LLVMIntEQ, low, gen_i64(g, 0), ""));
+}
+
+/* Lanes from HALF * n on. */
+static value half_of(const access *a, value v, uint32_t n) {
+  value pick[HALF];
+  for (uint32_t l = 0; l < HALF; l++) pick[l] = gen_i32(a->g, n * HALF + l);
+  return LLVMBuildShuffleVector(a->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(pick, HALF), "");
+}
+
+static value load_halves(const access *a, const halves *h) {
+  generator *g = a->g;
+  value parts[2], pick[EXEC_LANES];
+  for (uint32_t n = 0; n < 2; n++)
+    parts[n] = gen_load(g, LLVMVectorType(a->cell, HALF), access_pointer_to(a, h->address[n]), a->n->bytes);
+  for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, l);
+  value all = LLVMBuildShuffleVector(a->b, parts[0], parts[1], LLVMConstVector(pick, EXEC_LANES), "");
+  return access_extended(a, all, gen_vector_type(a->slot));
+}
+
+static bool two_rows_of_global(const access *a, value lanes) {
+  halves h = halves_of(a, lanes);
+  value data = a->n->store ? row_data(a, 0) : NULL, result = NULL; /* known on both ways */
+  fork f = access_begin_fast(a, access_both(a, are_rows(a, lanes, &h), halves_inside(a, &h)));
+  /* in the order of the lanes: of two cells at one place the last one's stays */
+  for (uint32_t n = 0; n < 2 && data; n++)
+    gen_store(a->g, half_of(a, data, n), access_pointer_to(a, h.address[n]), a->n->bytes);
+  if (!data) result = load_halves(a, &h);
+  access_end_fast(a, f, &result, false);
+  return true;
+}
+
+/* What is told of an access is told of a row. */
+static bool row_of_global(const access *a, value lanes) {
+  return a->g->watched || a->n->elements > 1 ? one_row_of_global(a, lanes) : two_rows_of_global(a, lanes);
 }
 
 /* ---- a row of some lanes ---- */
