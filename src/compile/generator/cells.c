@@ -340,8 +340,7 @@ static void load_one_cell(const access *a, value function, value base, value off
   LLVMPositionBuilderAtEnd(a->b, many);
 }
 
-/* Do so many lanes access the cell behind the one that the lane before accesses that there are rows to look for? */
-static value has_rows(const access *a, value offset) {
+value access_has_rows(const access *a, value offset) {
   generator *g = a->g;
   value pick[EXEC_LANES];
   for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, l ? l - 1 : 0);
@@ -418,7 +417,7 @@ static void do_cells(const access *a, value function, value base, value offset) 
   LLVMBasicBlockRef done = gen_block(g, "done"), rows = gen_block(g, "rows"), scattered = gen_block(g, "scattered");
   bool gathers = a->bits && g->wide_vectors && !a->n->store; /* also of one cell */
   if (!a->n->store && !gathers) load_one_cell(a, function, base, offset, done);
-  LLVMBuildCondBr(a->b, has_rows(a, offset), rows, scattered);
+  LLVMBuildCondBr(a->b, access_has_rows(a, offset), rows, scattered);
   LLVMPositionBuilderAtEnd(a->b, rows);
   move_pieces(c);
   LLVMBuildBr(a->b, done);
@@ -495,11 +494,16 @@ static void shared_inside(generator *g, value function, const void *context) {
 
 /* ---- its calls ---- */
 
+value access_place(generator *g, uint32_t k) {
+  uint32_t offset = g->plan->operands[k].offset;
+  return offset & 1 ? gen_at(g, g->pool, offset & ~1u) : gen_at(g, g->frame, offset);
+}
+
 /* Where operand k is, and its place in the frame (the pool, for a constant): another one if the frame does not have it
  * yet. */
 static void operand_places(generator *g, uint32_t k, bool read, value *places) {
-  uint32_t offset = g->plan->operands[k].offset, slot = g->plan->slot_of[k];
-  places[0] = places[1] = offset & 1 ? gen_at(g, g->pool, offset & ~1u) : gen_at(g, g->frame, offset);
+  uint32_t slot = g->plan->slot_of[k];
+  places[0] = places[1] = access_place(g, k);
   if (read && slot != NATIVE_NONE && g->slots[slot].stale) places[0] = gen_in_memory(g, gen_vector(g, k));
 }
 

@@ -10,8 +10,8 @@
  *                        loads of it and permutations
  *   a row of some lanes  global and shared, with AVX-512: consecutive cells in lane order, under their mask
  *   cells                global and shared, of some lanes, or of full warps that are none of these: eight lanes at once
- *                        where they are a row or two, else each lane's by itself; with AVX-512, loads of words under a
- *                        mask are gathers
+ *                        where they are a row or two, else each lane's by itself; with AVX-512, under a mask and where
+ *                        nothing is told: two rows of the whole warp, else gathers and scatters
  *   local memory         one offset for all lanes of full warps: rows of words; any offsets: gathers and scatters of
  *                        words, without AVX-512 of full warps only
  *
@@ -297,7 +297,7 @@ static bool row_of_global(const access *a, value lanes) {
 static bool may_be_masked_row(const access *a, bool global) {
   const native_instr *n = a->n;
   return a->g->wide_vectors && (a->g->full || a->g->masked) && !a->g->traced && !a->g->watched && n->elements == 1 &&
-         n->bytes == n->slot_bytes && n->bytes >= 4 && access_has_cells(a, global);
+         n->bytes == n->slot_bytes && n->bytes >= 4 && access_has_gathers(a, global);
 }
 
 static value lane_number(const access *a, const char *count, bool from_above) {
@@ -366,8 +366,14 @@ static value masked_row_room(const access *a, bool global, value met, value *off
   return gen_field(g, g->i64, record, a->n->store ? g->at->record_writable : g->at->record_readable);
 }
 
+/* What is stored; of loads what lanes whose guard is false keep. */
+static value data_of(const access *a) {
+  if (a->n->store) return gen_vector(a->g, a->n->operands + 1);
+  return a->guard ? gen_vector(a->g, access_written(a, 0)) : LLVMGetUndef(gen_vector_type(a->slot));
+}
+
 /* Behind the fast way, which has loaded that. */
-static void end_masked_row(const access *a, bool global, fork f, value addresses, value loaded) {
+static void end_masked_row(const access *a, bool global, fork f, value lanes, value data, value loaded) {
   generator *g = a->g;
   const native_instr *n = a->n;
   if (global)
@@ -375,8 +381,7 @@ static void end_masked_row(const access *a, bool global, fork f, value addresses
   LLVMBasicBlockRef fast_end = LLVMGetInsertBlock(a->b);
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.slow);
-  access_call_cells(a, global, addresses);
-  value slow = n->store ? NULL : gen_frame_vector(g, g->plan->slot_of[access_written(a, 0)]);
+  value slow = access_gather(a, global, lanes, data);
   LLVMBasicBlockRef slow_end = LLVMGetInsertBlock(a->b);
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.on);
@@ -387,21 +392,23 @@ static void end_masked_row(const access *a, bool global, fork f, value addresses
   gen_put(g, access_written(a, 0), NULL, phi);
 }
 
-/* Some lanes access consecutive cells in lane order; else their cells, one by one. */
+/* Some lanes access consecutive cells in lane order; else their cells are gathered, or scattered. */
 static bool masked_row_of(const access *a, bool global) {
   generator *g = a->g;
-  value lanes = gen_vector(g, a->n->operands), addresses = access_addresses(a),
-        kept = LLVMGetUndef(gen_vector_type(a->cell)), offset;
-  /* known on both ways */
-  if (a->n->store) gen_vector(g, a->n->operands + 1);
-  else if (a->guard) kept = gen_vector(g, access_written(a, 0));
+  value lanes = gen_vector(g, a->n->operands), addresses = access_addresses(a), data = data_of(a), offset;
   masked_row r = find_masked_row(a, lanes, addresses, a->n->wide ? g->i64 : g->i32);
   value room = masked_row_room(a, global, r.met, &offset);
   fork f = access_begin_fast(a, masked_row_inside(a, &r, offset, room));
   value before = LLVMBuildMul(a->b, LLVMBuildZExt(a->b, r.first, g->i64, ""), gen_i64(g, a->total), ""),
         base = LLVMBuildSub(a->b, r.met, before, "");
   value p = global ? access_pointer_to(a, base) : LLVMBuildGEP2(a->b, g->i8, access_shared_base(a), &base, 1, "");
-  end_masked_row(a, global, f, addresses, move_masked_row(a, p, kept));
+  end_masked_row(a, global, f, lanes, data, move_masked_row(a, p, data));
+  return true;
+}
+
+static bool gather(const access *a, bool global) {
+  value loaded = access_gather(a, global, gen_vector(a->g, a->n->operands), data_of(a));
+  if (!a->n->store) gen_put(a->g, access_written(a, 0), NULL, loaded);
   return true;
 }
 
@@ -442,6 +449,7 @@ bool gen_access(generator *g, const native_instr *n) {
     if (a.guard) a.bits = running ? LLVMBuildAnd(a.b, running, a.guard, "") : a.guard;
     else a.bits = running;
     if (!local && may_be_masked_row(&a, global)) return masked_row_of(&a, global);
+    if (!local && access_has_gathers(&a, global)) return gather(&a, global);
     return access_cells(&a, global);
   }
   if (global) return row_of_global(&a, gen_vector(g, n->operands));
