@@ -461,8 +461,8 @@ static void global_inside(generator *g, value function, const void *context) {
   value offset = LLVMBuildSub(a->b, address, gen_splat(g, start), ""),
         outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, last), "");
   if (a->total > 1) outside = access_any_of(a, outside, access_misaligned(a, address, g->i64));
-  fork f =
-      access_begin_fast(a, access_both(a, access_at_least(a, room, gen_i64(g, a->total)), access_none_of(a, outside)));
+  fork f = access_begin_fast(
+      a, access_both(a, access_at_least(a, room, gen_i64(g, a->total)), access_none_of(a, outside)), GEN_NEARLY_ALWAYS);
   value arguments[2] = {instr, addresses};
   if (g->watched) gen_call_api(g, g->at->api_scattered, NULL, arguments, 2);
   do_cells(a, function, access_pointer_to(a, start), offset);
@@ -486,7 +486,8 @@ static void shared_inside(generator *g, value function, const void *context) {
     outside = access_any_of(a, outside, access_any_of(a, high, LLVMBuildICmp(a->b, LLVMIntULT, offset, lanes, "")));
   if (a->total > 1) outside = access_any_of(a, outside, access_misaligned(a, offset, g->i32));
   fork f = access_begin_fast(
-      a, access_both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), access_none_of(a, outside)));
+      a, access_both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), access_none_of(a, outside)),
+      GEN_NEARLY_ALWAYS);
   if (g->traced) access_tell_passes_of(a, LLVMGetParam(function, CELLS_INSTR), access_ask_conflicts(a, offset));
   do_cells(a, function, access_shared_base(a), offset);
   access_end_function(a, function, f, false);

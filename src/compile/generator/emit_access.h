@@ -28,7 +28,7 @@ value access_both(const access *a, value x, value y);
 value access_at_least(const access *a, value x, value y);
 value access_extended(const access *a, value v, LLVMTypeRef slot);
 uint32_t access_written(const access *a, uint32_t element);
-fork access_begin_fast(const access *a, value good);
+fork access_begin_fast(const access *a, value good, uint32_t times); /* as often as not: gen_branch */
 void access_end_fast(const access *a, fork f, const value *results, bool scalar);
 void access_tell(const access *a, uint32_t api, value address);
 value access_record_of(const access *a, value instr); /* the allocation that the instruction met last */

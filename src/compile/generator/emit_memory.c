@@ -46,9 +46,9 @@ static void parameter(const access *a) {
 
 /* ---- a fast way and the handler next to it ---- */
 
-fork access_begin_fast(const access *a, value good) {
+fork access_begin_fast(const access *a, value good, uint32_t times) {
   fork f = {gen_block(a->g, "fast"), gen_block(a->g, "slow"), gen_block(a->g, "on")};
-  gen_branch(a->g, good, f.fast, f.slow, f.fast);
+  gen_branch(a->g, good, f.fast, f.slow, f.fast, times);
   LLVMPositionBuilderAtEnd(a->b, f.fast);
   return f;
 }
@@ -134,7 +134,7 @@ static bool one_global(const access *a, value base) {
   generator *g = a->g;
   if (a->n->store) return false;
   value address = LLVMBuildAdd(a->b, base, gen_i64(g, (uint64_t)a->n->immediate), ""), results[4];
-  fork f = access_begin_fast(a, inside(a, address, a->total));
+  fork f = access_begin_fast(a, inside(a, address, a->total), GEN_NEARLY_ALWAYS);
   access_tell(a, g->at->api_one, address);
   value p = access_pointer_to(a, address);
   bool generic = a->n->space == NATIVE_GENERIC; /* in local memory the lanes have different cells: on the slow way */
@@ -203,7 +203,7 @@ static bool one_row_of_global(const access *a, value lanes) {
                            inside(a, address, (uint64_t)a->total * EXEC_LANES));
   /* known on both ways */
   for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e);
-  fork f = access_begin_fast(a, good);
+  fork f = access_begin_fast(a, good, GEN_MOSTLY);
   access_tell(a, g->at->api_row, address);
   if (a->n->store) access_store_row(a, access_pointer_to(a, address));
   else access_load_row(a, access_pointer_to(a, address), results);
@@ -276,7 +276,7 @@ static value load_halves(const access *a, const halves *h) {
 static bool two_rows_of_global(const access *a, value lanes) {
   halves h = halves_of(a, lanes);
   value data = a->n->store ? row_data(a, 0) : NULL, result = NULL; /* known on both ways */
-  fork f = access_begin_fast(a, access_both(a, are_rows(a, lanes, &h), halves_inside(a, &h)));
+  fork f = access_begin_fast(a, access_both(a, are_rows(a, lanes, &h), halves_inside(a, &h)), GEN_MOSTLY);
   /* in the order of the lanes: of two cells at one place the last one's stays */
   for (uint32_t n = 0; n < 2 && data; n++)
     gen_store(a->g, half_of(a, data, n), access_pointer_to(a, h.address[n]), a->n->bytes);
@@ -398,7 +398,7 @@ static bool masked_row_of(const access *a, bool global) {
   value lanes = gen_vector(g, a->n->operands), addresses = access_addresses(a), data = data_of(a), offset;
   masked_row r = find_masked_row(a, lanes, addresses, a->n->wide ? g->i64 : g->i32);
   value room = masked_row_room(a, global, r.met, &offset);
-  fork f = access_begin_fast(a, masked_row_inside(a, &r, offset, room));
+  fork f = access_begin_fast(a, masked_row_inside(a, &r, offset, room), GEN_MOSTLY);
   value before = LLVMBuildMul(a->b, LLVMBuildZExt(a->b, r.first, g->i64, ""), gen_i64(g, a->total), ""),
         base = LLVMBuildSub(a->b, r.met, before, "");
   value p = global ? access_pointer_to(a, base) : LLVMBuildGEP2(a->b, g->i8, access_shared_base(a), &base, 1, "");

@@ -177,7 +177,7 @@ static void finish(const access *a, value function, bool global, value good, val
   generator *g = a->g;
   value data = LLVMGetParam(function, GATHER_DATA);
   LLVMBasicBlockRef fast = gen_block(g, "fast"), slow = gen_block(g, "slow");
-  gen_branch(g, good, fast, slow, fast);
+  gen_branch(g, good, fast, slow, fast, GEN_NEARLY_ALWAYS);
   LLVMPositionBuilderAtEnd(a->b, fast);
   move_fast(a, global, base, offset, low, data);
   LLVMPositionBuilderAtEnd(a->b, slow);

@@ -98,7 +98,7 @@ bool access_local_rows(const access *a, value base) {
   }
   /* known on both ways */
   for (uint32_t e = 0; e < n->elements; e++) data[e] = n->store ? gen_vector(g, n->operands + 1 + e) : NULL;
-  fork f = access_begin_fast(a, good);
+  fork f = access_begin_fast(a, good, GEN_NEARLY_ALWAYS);
   value offset = LLVMBuildTrunc(a->b, address, g->i32, "");
   for (uint32_t e = 0; e < n->elements; e++)
     results[e] = move_row(a, LLVMBuildAdd(a->b, offset, gen_i32(g, e * n->bytes), ""), data[e]);
@@ -172,7 +172,7 @@ void access_local_inside(generator *g, value function, const void *context) {
   if (a->total > 1) outside = access_any_of(a, outside, access_misaligned(a, address, type));
   value good = access_both(a, access_at_least(a, stack, gen_i32(g, a->total)),
                            LLVMBuildICmp(a->b, LLVMIntULE, stack, gen_i32(g, INDEXED_STACK), ""));
-  fork f = access_begin_fast(a, access_both(a, good, access_none_of(a, outside)));
+  fork f = access_begin_fast(a, access_both(a, good, access_none_of(a, outside)), GEN_NEARLY_ALWAYS);
   value offset = a->n->wide ? LLVMBuildTrunc(a->b, address, gen_vector_type(g->i32), "") : address;
   for (uint32_t e = 0; e < a->n->elements; e++) {
     value at = LLVMBuildAdd(a->b, offset, gen_splat(g, gen_i32(g, e * a->n->bytes)), "");
