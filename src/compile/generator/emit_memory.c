@@ -440,7 +440,8 @@ bool gen_access(generator *g, const native_instr *n) {
   if (local ? !access_has_local(&a) : !global && n->space != NATIVE_SHARED) return false;
   value one = guarded || (n->store && !g->full) ? NULL : gen_scalar(g, n->operands);
   if (local && one && g->full) return access_local_rows(&a, one);
-  /* without gathers under a mask */
+  /* without their records, or gathers under a mask */
+  if (local && g->traced) return false;
   if (local && !g->wide_vectors && (!g->full || guarded)) return false;
   if (one && !local) return global ? one_global(&a, one) : access_one_shared(&a, one);
   if (local || !g->full || guarded) {
