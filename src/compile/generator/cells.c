@@ -340,8 +340,7 @@ static void load_one_cell(const access *a, value function, value base, value off
   LLVMPositionBuilderAtEnd(a->b, many);
 }
 
-/* Do so many lanes access the cell behind the one that the lane before accesses that there are rows to look for? */
-static value has_rows(const access *a, value offset) {
+value access_has_rows(const access *a, value offset) {
   generator *g = a->g;
   value pick[EXEC_LANES];
   for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, l ? l - 1 : 0);
@@ -418,7 +417,7 @@ static void do_cells(const access *a, value function, value base, value offset) 
   LLVMBasicBlockRef done = gen_block(g, "done"), rows = gen_block(g, "rows"), scattered = gen_block(g, "scattered");
   bool gathers = a->bits && g->wide_vectors && !a->n->store; /* also of one cell */
   if (!a->n->store && !gathers) load_one_cell(a, function, base, offset, done);
-  LLVMBuildCondBr(a->b, has_rows(a, offset), rows, scattered);
+  LLVMBuildCondBr(a->b, access_has_rows(a, offset), rows, scattered);
   LLVMPositionBuilderAtEnd(a->b, rows);
   move_pieces(c);
   LLVMBuildBr(a->b, done);
@@ -462,8 +461,8 @@ static void global_inside(generator *g, value function, const void *context) {
   value offset = LLVMBuildSub(a->b, address, gen_splat(g, start), ""),
         outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, last), "");
   if (a->total > 1) outside = access_any_of(a, outside, access_misaligned(a, address, g->i64));
-  fork f =
-      access_begin_fast(a, access_both(a, access_at_least(a, room, gen_i64(g, a->total)), access_none_of(a, outside)));
+  fork f = access_begin_fast(
+      a, access_both(a, access_at_least(a, room, gen_i64(g, a->total)), access_none_of(a, outside)), GEN_NEARLY_ALWAYS);
   value arguments[2] = {instr, addresses};
   if (g->watched) gen_call_api(g, g->at->api_scattered, NULL, arguments, 2);
   do_cells(a, function, access_pointer_to(a, start), offset);
@@ -487,7 +486,8 @@ static void shared_inside(generator *g, value function, const void *context) {
     outside = access_any_of(a, outside, access_any_of(a, high, LLVMBuildICmp(a->b, LLVMIntULT, offset, lanes, "")));
   if (a->total > 1) outside = access_any_of(a, outside, access_misaligned(a, offset, g->i32));
   fork f = access_begin_fast(
-      a, access_both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), access_none_of(a, outside)));
+      a, access_both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), access_none_of(a, outside)),
+      GEN_NEARLY_ALWAYS);
   if (g->traced) access_tell_passes_of(a, LLVMGetParam(function, CELLS_INSTR), access_ask_conflicts(a, offset));
   do_cells(a, function, access_shared_base(a), offset);
   access_end_function(a, function, f, false);
@@ -495,11 +495,16 @@ static void shared_inside(generator *g, value function, const void *context) {
 
 /* ---- its calls ---- */
 
+value access_place(generator *g, uint32_t k) {
+  uint32_t offset = g->plan->operands[k].offset;
+  return offset & 1 ? gen_at(g, g->pool, offset & ~1u) : gen_at(g, g->frame, offset);
+}
+
 /* Where operand k is, and its place in the frame (the pool, for a constant): another one if the frame does not have it
  * yet. */
 static void operand_places(generator *g, uint32_t k, bool read, value *places) {
-  uint32_t offset = g->plan->operands[k].offset, slot = g->plan->slot_of[k];
-  places[0] = places[1] = offset & 1 ? gen_at(g, g->pool, offset & ~1u) : gen_at(g, g->frame, offset);
+  uint32_t slot = g->plan->slot_of[k];
+  places[0] = places[1] = access_place(g, k);
   if (read && slot != NATIVE_NONE && g->slots[slot].stale) places[0] = gen_in_memory(g, gen_vector(g, k));
 }
 

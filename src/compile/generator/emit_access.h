@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of loads and stores: one access under construction, and what emit_memory.c, shared.c, cells.c and local.c
- * make for each other.
+/* The inside of loads and stores: one access under construction, and what emit_memory.c, shared.c, cells.c, gathers.c
+ * and local.c make for each other.
  *
  * A check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the
  * handler does the whole access, and counts it. */
@@ -28,7 +28,7 @@ value access_both(const access *a, value x, value y);
 value access_at_least(const access *a, value x, value y);
 value access_extended(const access *a, value v, LLVMTypeRef slot);
 uint32_t access_written(const access *a, uint32_t element);
-fork access_begin_fast(const access *a, value good);
+fork access_begin_fast(const access *a, value good, uint32_t times); /* as often as not: gen_branch */
 void access_end_fast(const access *a, fork f, const value *results, bool scalar);
 void access_tell(const access *a, uint32_t api, value address);
 value access_record_of(const access *a, value instr); /* the allocation that the instruction met last */
@@ -59,6 +59,7 @@ bool access_has_cells(const access *a, bool global);
 void access_call_cells(const access *a, bool global, value addresses);
 /* Where all lanes' addresses are in memory: in the frame, or put on the stack. */
 value access_addresses(const access *a);
+value access_place(generator *g, uint32_t k); /* of operand k, in the frame or the pool */
 /* The parameters of the functions that do it, behind those that all such functions have: for the addresses, and for
  * each element its row; where they are, and their places in the frame. */
 enum { CELLS_INSTR = 3, CELLS_BITS, CELLS_IMMEDIATE, CELLS_ADDRESSES, CELLS_ADDRESSES_PLACE, CELLS_ROWS };
@@ -67,8 +68,17 @@ value access_row_of(value function, uint32_t element);
 value access_none_of(const access *a, value bad);
 value access_any_of(const access *a, value x, value y);
 value access_misaligned(const access *a, value lanes, LLVMTypeRef type);
+/* i1: do so many lanes access the cell behind the one that the lane before accesses that there are rows to look for? */
+value access_has_rows(const access *a, value offset);
 /* Behind the fast way: makes the slow one, and returns. */
 void access_end_function(const access *a, value function, fork f, bool global);
+
+/* ---- gathers.c ---- */
+/* Is it, of the lanes a->bits, of a kind that is done by gathers and scatters? */
+bool access_has_gathers(const access *a, bool global);
+/* addresses: a vector. data: what is stored; of loads what lanes that do not access keep, which matters if there is a
+ * guard. Returns the register, of loads. */
+value access_gather(const access *a, bool global, value addresses, value data);
 
 /* ---- local.c ---- */
 bool access_has_local(const access *a);                                      /* is it of a kind that is done here? */

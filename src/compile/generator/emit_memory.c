@@ -3,14 +3,15 @@
  *
  *   parameters           one value for all lanes
  *   one address          global and shared loads: one cell, checked like every lane's
- *   a row (full warps)   global: consecutive cells in lane order, checked as one piece
+ *   a row (full warps)   global: consecutive cells in lane order, checked as one piece; where nothing is told and a lane
+ *                        has one cell, each half of the warp may be a row of its own
  *   windows (full warps) shared, cells of 4 and 8 bytes and vectors of them: each piece of the warp inside what its own
  *   row would take:
  *                        loads of it and permutations
  *   a row of some lanes  global and shared, with AVX-512: consecutive cells in lane order, under their mask
  *   cells                global and shared, of some lanes, or of full warps that are none of these: eight lanes at once
- *                        where they are a row or two, else each lane's by itself; with AVX-512, loads of words under a
- *                        mask are gathers
+ *                        where they are a row or two, else each lane's by itself; with AVX-512, under a mask and where
+ *                        nothing is told: two rows of the whole warp, else gathers and scatters
  *   local memory         one offset for all lanes of full warps: rows of words; any offsets: gathers and scatters of
  *                        words, without AVX-512 of full warps only
  *
@@ -45,9 +46,9 @@ static void parameter(const access *a) {
 
 /* ---- a fast way and the handler next to it ---- */
 
-fork access_begin_fast(const access *a, value good) {
+fork access_begin_fast(const access *a, value good, uint32_t times) {
   fork f = {gen_block(a->g, "fast"), gen_block(a->g, "slow"), gen_block(a->g, "on")};
-  LLVMBuildCondBr(a->b, good, f.fast, f.slow);
+  gen_branch(a->g, good, f.fast, f.slow, f.fast, times);
   LLVMPositionBuilderAtEnd(a->b, f.fast);
   return f;
 }
@@ -133,7 +134,7 @@ static bool one_global(const access *a, value base) {
   generator *g = a->g;
   if (a->n->store) return false;
   value address = LLVMBuildAdd(a->b, base, gen_i64(g, (uint64_t)a->n->immediate), ""), results[4];
-  fork f = access_begin_fast(a, inside(a, address, a->total));
+  fork f = access_begin_fast(a, inside(a, address, a->total), GEN_NEARLY_ALWAYS);
   access_tell(a, g->at->api_one, address);
   value p = access_pointer_to(a, address);
   bool generic = a->n->space == NATIVE_GENERIC; /* in local memory the lanes have different cells: on the slow way */
@@ -194,7 +195,7 @@ void access_store_row(const access *a, value p) {
   gen_store(a->g, v, p, a->n->bytes);
 }
 
-static bool row_of_global(const access *a, value lanes) {
+static bool one_row_of_global(const access *a, value lanes) {
   generator *g = a->g;
   value first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, 0), ""), results[4];
   value address = LLVMBuildAdd(a->b, first, gen_i64(g, (uint64_t)a->n->immediate), "");
@@ -202,12 +203,91 @@ static bool row_of_global(const access *a, value lanes) {
                            inside(a, address, (uint64_t)a->total * EXEC_LANES));
   /* known on both ways */
   for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e);
-  fork f = access_begin_fast(a, good);
+  fork f = access_begin_fast(a, good, GEN_MOSTLY);
   access_tell(a, g->at->api_row, address);
   if (a->n->store) access_store_row(a, access_pointer_to(a, address));
   else access_load_row(a, access_pointer_to(a, address), results);
   access_end_fast(a, f, results, false);
   return true;
+}
+
+/* ---- each half of the warp a row, as where rows of 16 threads access a tile ---- */
+
+enum { HALF = EXEC_LANES / 2 };
+
+typedef struct halves { /* addresses of lanes 0 and HALF, without and with what is added */
+  value first[2], address[2];
+} halves;
+
+static halves halves_of(const access *a, value lanes) {
+  halves h;
+  for (uint32_t n = 0; n < 2; n++) {
+    h.first[n] = LLVMBuildExtractElement(a->b, lanes, gen_i32(a->g, n * HALF), "");
+    h.address[n] = LLVMBuildAdd(a->b, h.first[n], gen_i64(a->g, (uint64_t)a->n->immediate), "");
+  }
+  return h;
+}
+
+static value are_rows(const access *a, value lanes, const halves *h) {
+  generator *g = a->g;
+  value pick[EXEC_LANES], steps[EXEC_LANES], both = LLVMGetUndef(LLVMVectorType(g->i64, 2));
+  for (uint32_t n = 0; n < 2; n++) both = LLVMBuildInsertElement(a->b, both, h->first[n], gen_i32(g, n), "");
+  for (uint32_t l = 0; l < EXEC_LANES; l++) {
+    pick[l] = gen_i32(g, l / HALF);
+    steps[l] = gen_i64(g, (uint64_t)(l % HALF) * a->total);
+  }
+  value starts =
+      LLVMBuildShuffleVector(a->b, both, LLVMGetUndef(LLVMTypeOf(both)), LLVMConstVector(pick, EXEC_LANES), "");
+  return gen_same(g, lanes, LLVMBuildAdd(a->b, starts, LLVMConstVector(steps, EXEC_LANES), ""));
+}
+
+/* As `inside`, of both halves. */
+static value halves_inside(const access *a, const halves *h) {
+  generator *g = a->g;
+  const native_layout *at = g->at;
+  value record = access_record_of(a, gen_instr_address(g)), start = gen_field(g, g->i64, record, at->record_address),
+        room = gen_field(g, g->i64, record, a->n->store ? at->record_writable : at->record_readable),
+        bytes = gen_i64(g, (uint64_t)a->total * HALF);
+  value last = LLVMBuildSub(a->b, room, bytes, ""), good = access_at_least(a, room, bytes);
+  for (uint32_t n = 0; n < 2; n++)
+    good = access_both(a, good, access_at_least(a, last, LLVMBuildSub(a->b, h->address[n], start, "")));
+  if (a->total == 1) return good;
+  value low = LLVMBuildAnd(a->b, LLVMBuildOr(a->b, h->address[0], h->address[1], ""), gen_i64(g, a->total - 1), "");
+  return access_both(a, good, LLVMBuildICmp(a->b, LLVMIntEQ, low, gen_i64(g, 0), ""));
+}
+
+/* Lanes from HALF * n on. */
+static value half_of(const access *a, value v, uint32_t n) {
+  value pick[HALF];
+  for (uint32_t l = 0; l < HALF; l++) pick[l] = gen_i32(a->g, n * HALF + l);
+  return LLVMBuildShuffleVector(a->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(pick, HALF), "");
+}
+
+static value load_halves(const access *a, const halves *h) {
+  generator *g = a->g;
+  value parts[2], pick[EXEC_LANES];
+  for (uint32_t n = 0; n < 2; n++)
+    parts[n] = gen_load(g, LLVMVectorType(a->cell, HALF), access_pointer_to(a, h->address[n]), a->n->bytes);
+  for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, l);
+  value all = LLVMBuildShuffleVector(a->b, parts[0], parts[1], LLVMConstVector(pick, EXEC_LANES), "");
+  return access_extended(a, all, gen_vector_type(a->slot));
+}
+
+static bool two_rows_of_global(const access *a, value lanes) {
+  halves h = halves_of(a, lanes);
+  value data = a->n->store ? row_data(a, 0) : NULL, result = NULL; /* known on both ways */
+  fork f = access_begin_fast(a, access_both(a, are_rows(a, lanes, &h), halves_inside(a, &h)), GEN_MOSTLY);
+  /* in the order of the lanes: of two cells at one place the last one's stays */
+  for (uint32_t n = 0; n < 2 && data; n++)
+    gen_store(a->g, half_of(a, data, n), access_pointer_to(a, h.address[n]), a->n->bytes);
+  if (!data) result = load_halves(a, &h);
+  access_end_fast(a, f, &result, false);
+  return true;
+}
+
+/* What is told of an access is told of a row. */
+static bool row_of_global(const access *a, value lanes) {
+  return a->g->watched || a->n->elements > 1 ? one_row_of_global(a, lanes) : two_rows_of_global(a, lanes);
 }
 
 /* ---- a row of some lanes ---- */
@@ -217,7 +297,7 @@ static bool row_of_global(const access *a, value lanes) {
 static bool may_be_masked_row(const access *a, bool global) {
   const native_instr *n = a->n;
   return a->g->wide_vectors && (a->g->full || a->g->masked) && !a->g->traced && !a->g->watched && n->elements == 1 &&
-         n->bytes == n->slot_bytes && n->bytes >= 4 && access_has_cells(a, global);
+         n->bytes == n->slot_bytes && n->bytes >= 4 && access_has_gathers(a, global);
 }
 
 static value lane_number(const access *a, const char *count, bool from_above) {
@@ -286,8 +366,14 @@ static value masked_row_room(const access *a, bool global, value met, value *off
   return gen_field(g, g->i64, record, a->n->store ? g->at->record_writable : g->at->record_readable);
 }
 
+/* What is stored; of loads what lanes whose guard is false keep. */
+static value data_of(const access *a) {
+  if (a->n->store) return gen_vector(a->g, a->n->operands + 1);
+  return a->guard ? gen_vector(a->g, access_written(a, 0)) : LLVMGetUndef(gen_vector_type(a->slot));
+}
+
 /* Behind the fast way, which has loaded that. */
-static void end_masked_row(const access *a, bool global, fork f, value addresses, value loaded) {
+static void end_masked_row(const access *a, bool global, fork f, value lanes, value data, value loaded) {
   generator *g = a->g;
   const native_instr *n = a->n;
   if (global)
@@ -295,8 +381,7 @@ static void end_masked_row(const access *a, bool global, fork f, value addresses
   LLVMBasicBlockRef fast_end = LLVMGetInsertBlock(a->b);
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.slow);
-  access_call_cells(a, global, addresses);
-  value slow = n->store ? NULL : gen_frame_vector(g, g->plan->slot_of[access_written(a, 0)]);
+  value slow = access_gather(a, global, lanes, data);
   LLVMBasicBlockRef slow_end = LLVMGetInsertBlock(a->b);
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.on);
@@ -307,21 +392,23 @@ static void end_masked_row(const access *a, bool global, fork f, value addresses
   gen_put(g, access_written(a, 0), NULL, phi);
 }
 
-/* Some lanes access consecutive cells in lane order; else their cells, one by one. */
+/* Some lanes access consecutive cells in lane order; else their cells are gathered, or scattered. */
 static bool masked_row_of(const access *a, bool global) {
   generator *g = a->g;
-  value lanes = gen_vector(g, a->n->operands), addresses = access_addresses(a),
-        kept = LLVMGetUndef(gen_vector_type(a->cell)), offset;
-  /* known on both ways */
-  if (a->n->store) gen_vector(g, a->n->operands + 1);
-  else if (a->guard) kept = gen_vector(g, access_written(a, 0));
+  value lanes = gen_vector(g, a->n->operands), addresses = access_addresses(a), data = data_of(a), offset;
   masked_row r = find_masked_row(a, lanes, addresses, a->n->wide ? g->i64 : g->i32);
   value room = masked_row_room(a, global, r.met, &offset);
-  fork f = access_begin_fast(a, masked_row_inside(a, &r, offset, room));
+  fork f = access_begin_fast(a, masked_row_inside(a, &r, offset, room), GEN_MOSTLY);
   value before = LLVMBuildMul(a->b, LLVMBuildZExt(a->b, r.first, g->i64, ""), gen_i64(g, a->total), ""),
         base = LLVMBuildSub(a->b, r.met, before, "");
   value p = global ? access_pointer_to(a, base) : LLVMBuildGEP2(a->b, g->i8, access_shared_base(a), &base, 1, "");
-  end_masked_row(a, global, f, addresses, move_masked_row(a, p, kept));
+  end_masked_row(a, global, f, lanes, data, move_masked_row(a, p, data));
+  return true;
+}
+
+static bool gather(const access *a, bool global) {
+  value loaded = access_gather(a, global, gen_vector(a->g, a->n->operands), data_of(a));
+  if (!a->n->store) gen_put(a->g, access_written(a, 0), NULL, loaded);
   return true;
 }
 
@@ -353,7 +440,8 @@ bool gen_access(generator *g, const native_instr *n) {
   if (local ? !access_has_local(&a) : !global && n->space != NATIVE_SHARED) return false;
   value one = guarded || (n->store && !g->full) ? NULL : gen_scalar(g, n->operands);
   if (local && one && g->full) return access_local_rows(&a, one);
-  /* without gathers under a mask */
+  /* without their records, or gathers under a mask */
+  if (local && g->traced) return false;
   if (local && !g->wide_vectors && (!g->full || guarded)) return false;
   if (one && !local) return global ? one_global(&a, one) : access_one_shared(&a, one);
   if (local || !g->full || guarded) {
@@ -362,6 +450,7 @@ bool gen_access(generator *g, const native_instr *n) {
     if (a.guard) a.bits = running ? LLVMBuildAnd(a.b, running, a.guard, "") : a.guard;
     else a.bits = running;
     if (!local && may_be_masked_row(&a, global)) return masked_row_of(&a, global);
+    if (!local && access_has_gathers(&a, global)) return gather(&a, global);
     return access_cells(&a, global);
   }
   if (global) return row_of_global(&a, gen_vector(g, n->operands));

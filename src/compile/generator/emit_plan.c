@@ -22,7 +22,10 @@ bool plan_native_register(uint32_t sreg) {
          sreg == PTX_SREG_LANEID;
 }
 
+bool plan_has_mode(const native_instr *n) { return n->op >= NATIVE_FADD_DIRECTED && n->op <= NATIVE_FMA_DIRECTED; }
+
 bool plan_is_scalar(const native_instr *n) {
+  if (plan_has_mode(n)) return false;
   switch (n->op) {
   case NATIVE_EXIT:
   case NATIVE_HANDLER:

@@ -64,6 +64,8 @@ void plan_free(plan *p);
 void plan_find_hammocks(plan *p);
 /* Does the instruction give one value if its sources have one each? Operations on vectors only do not. */
 bool plan_is_scalar(const native_instr *n);
+/* A computation in a rounding of its own: of vectors only. */
+bool plan_has_mode(const native_instr *n);
 /* A special register that is the same in all lanes of a warp and that compiled code reads itself. */
 bool plan_uniform_register(uint32_t sreg);
 /* Any special register that compiled code reads itself: all have 32 bits. */

@@ -5,6 +5,8 @@
  * poison (shift amounts are cut before they are used), NaNs are made canonical as ops_math.h does. */
 #include "compile/generator/generate.h"
 
+#include <string.h>
+
 #include "base/check.h"
 #include "exec/core.h"
 #include "exec/instructions/ops_table.h"
@@ -352,6 +354,106 @@ static value integer_form(const lanes *l, const value *a) {
 }
 
 /* raw: the result before its NaNs were made canonical, if that is a step of its own. */
+/* In the rounding that the instruction names: an operand of AVX-512's instructions. */
+static value directed(const lanes *l, const char *name, const value *a, uint32_t count, uint32_t bits) {
+  generator *g = l->g;
+  uint32_t lanes_of_part = 512 / bits;
+  value parts[8], pick[EXEC_LANES], mode = gen_i32(g, 8 | (l->n->aux >> OPS_AUX_SHIFT & 3));
+  for (uint32_t from = 0, p = 0; from < EXEC_LANES; from += lanes_of_part, p++) {
+    value arguments[4];
+    for (uint32_t lane = 0; lane < lanes_of_part; lane++) pick[lane] = gen_i32(g, from + lane);
+    for (uint32_t s = 0; s < count; s++)
+      arguments[s] =
+          LLVMBuildShuffleVector(l->b, a[s], LLVMGetUndef(LLVMTypeOf(a[s])), LLVMConstVector(pick, lanes_of_part), "");
+    arguments[count] = mode;
+    parts[p] = gen_intrinsic(g, name, NULL, 0, arguments, count + 1);
+  }
+  for (uint32_t lane = 0; lane < EXEC_LANES; lane++) pick[lane] = gen_i32(g, lane);
+  for (uint32_t left = EXEC_LANES / lanes_of_part, size = 2 * lanes_of_part; left > 1; left /= 2, size *= 2)
+    for (uint32_t p = 0; p < left / 2; p++)
+      parts[p] = LLVMBuildShuffleVector(l->b, parts[2 * p], parts[2 * p + 1], LLVMConstVector(pick, size), "");
+  return parts[0];
+}
+
+/* p * x + next, rounded twice. */
+static value horner(const lanes *l, value p, value x, double next) {
+  uint64_t pattern;
+  memcpy(&pattern, &next, sizeof pattern);
+  return LLVMBuildFAdd(l->b, LLVMBuildFMul(l->b, p, x, ""), real(l, 64, pattern), "");
+}
+
+static value number_f64(const lanes *l, double v) {
+  uint64_t pattern;
+  memcpy(&pattern, &v, sizeof pattern);
+  return real(l, 64, pattern);
+}
+
+static value to_f64(const lanes *l, value a) { return LLVMBuildFPExt(l->b, a, float_type(l, 64), ""); }
+
+/* ops_ex2 */
+static value exponential(const lanes *l, value a) {
+  static const double terms[] = {0x1.62c0223a5c824p-20, 0x1.ffcbfc588b0c7p-17, 0x1.430912f86c787p-13,
+                                 0x1.5d87fe78a6731p-10, 0x1.3b2ab6fba4e77p-7,  0x1.c6b08d704a0c0p-5,
+                                 0x1.ebfbdff82c58fp-3,  0x1.62e42fefa39efp-1,  1.0};
+  LLVMBuilderRef b = l->b;
+  value above = LLVMBuildFCmp(b, LLVMRealOGT, a, real(l, 32, 0x43480000u), ""), /* 200 */
+      below = LLVMBuildFCmp(b, LLVMRealOLT, a, real(l, 32, 0xc3480000u), "");
+  value x = choose(l, above, number_f64(l, 200), to_f64(l, a)), shifter = number_f64(l, 0x1.8p52);
+  x = choose(l, below, number_f64(l, -200), x);
+  value shifted = LLVMBuildFAdd(b, x, shifter, ""), f = LLVMBuildFSub(b, x, LLVMBuildFSub(b, shifted, shifter, ""), ""),
+        p = number_f64(l, 0x1.b5253d395e7c4p-24);
+  for (size_t t = 0; t < sizeof terms / sizeof *terms; t++) p = horner(l, p, f, terms[t]);
+  value scale = LLVMBuildShl(b, as_int(l, shifted, 64), number(l, 64, 52), "");
+  scale = LLVMBuildAdd(b, scale, number(l, 64, UINT64_C(0x3ff0000000000000)), "");
+  return LLVMBuildFPTrunc(b, LLVMBuildFMul(b, p, as_float(l, scale, 64), ""), float_type(l, 32), "");
+}
+
+/* ops_lg2 */
+static value logarithm(const lanes *l, value a) {
+  static const double terms[] = {0x1.0c9a84994022dp-2, 0x1.484b13d7c02a9p-2, 0x1.a61762a7aded9p-2,
+                                 0x1.2776c50ef9bfep-1, 0x1.ec709dc3a03fdp-1, 0x1.71547652b82fep+1};
+  LLVMBuilderRef b = l->b;
+  value bits = as_int(l, to_f64(l, a), 64), one = number_f64(l, 1);
+  value above = LLVMBuildSub(b, bits, number(l, 64, UINT64_C(0x3fe6a09e667f3bcd)), "");
+  value high = LLVMBuildTrunc(b, LLVMBuildLShr(b, above, number(l, 64, 32), ""), int_type(l, 32), "");
+  value e = LLVMBuildSIToFP(b, LLVMBuildAShr(b, high, number(l, 32, 20), ""), float_type(l, 64), "");
+  value power = LLVMBuildAnd(b, above, number(l, 64, UINT64_C(0xfff0000000000000)), ""),
+        m = as_float(l, LLVMBuildSub(b, bits, power, ""), 64);
+  value t = LLVMBuildFDiv(b, LLVMBuildFSub(b, m, one, ""), LLVMBuildFAdd(b, m, one, ""), ""),
+        s = LLVMBuildFMul(b, t, t, ""), p = number_f64(l, 0x1.c68f568d31760p-3);
+  for (size_t n = 0; n < sizeof terms / sizeof *terms; n++) p = horner(l, p, s, terms[n]);
+  value r = LLVMBuildFPTrunc(b, LLVMBuildFAdd(b, e, LLVMBuildFMul(b, p, t, ""), ""), float_type(l, 32), "");
+  value zero = real(l, 32, 0), infinity = real(l, 32, 0x7f800000u);
+  r = choose(l, LLVMBuildFCmp(b, LLVMRealOLT, a, infinity, ""), r, a);
+  value rest =
+      choose(l, LLVMBuildFCmp(b, LLVMRealOEQ, a, zero, ""), real(l, 32, 0xff800000u), real(l, 32, 0x7fffffffu));
+  return choose(l, LLVMBuildFCmp(b, LLVMRealOGT, a, zero, ""), r, rest);
+}
+
+/* ops_div_approx */
+static value divide_approx(const lanes *l, value a, value b) {
+  value bits = as_int(l, b, 32), m = as_float(l, LLVMBuildAnd(l->b, bits, number(l, 32, 0x7fffffffu), ""), 32),
+        sign = as_float(l, LLVMBuildAnd(l->b, bits, number(l, 32, 0x80000000u), ""), 32);
+  value large = LLVMBuildAnd(l->b, LLVMBuildFCmp(l->b, LLVMRealOGT, m, real(l, 32, 0x7e800000u), ""), /* 2^126 */
+                             LLVMBuildFCmp(l->b, LLVMRealOLT, m, real(l, 32, 0x7f800000u), ""), "");
+  return choose(l, large, LLVMBuildFMul(l->b, a, sign, ""), LLVMBuildFDiv(l->b, a, b, ""));
+}
+
+static value directed_form(const lanes *l, const value *a, uint32_t bits) {
+  bool wide = bits == 64;
+  switch (l->n->op) {
+  case NATIVE_FADD_DIRECTED:
+    return directed(l, wide ? "llvm.x86.avx512.add.pd.512" : "llvm.x86.avx512.add.ps.512", a, 2, bits);
+  case NATIVE_FSUB_DIRECTED:
+    return directed(l, wide ? "llvm.x86.avx512.sub.pd.512" : "llvm.x86.avx512.sub.ps.512", a, 2, bits);
+  case NATIVE_FMUL_DIRECTED:
+    return directed(l, wide ? "llvm.x86.avx512.mul.pd.512" : "llvm.x86.avx512.mul.ps.512", a, 2, bits);
+  case NATIVE_FDIV_DIRECTED:
+    return directed(l, wide ? "llvm.x86.avx512.div.pd.512" : "llvm.x86.avx512.div.ps.512", a, 2, bits);
+  default: return directed(l, wide ? "llvm.x86.avx512.vfmadd.pd.512" : "llvm.x86.avx512.vfmadd.ps.512", a, 3, bits);
+  }
+}
+
 static value float_form(const lanes *l, const value *a, value *raw) {
   const native_instr *n = l->n;
   LLVMBuilderRef b = l->b;
@@ -369,6 +471,20 @@ static value float_form(const lanes *l, const value *a, value *raw) {
     count = 3;
     break;
   }
+  case NATIVE_FADD_DIRECTED:
+  case NATIVE_FSUB_DIRECTED:
+  case NATIVE_FMUL_DIRECTED:
+  case NATIVE_FDIV_DIRECTED:
+  case NATIVE_FMA_DIRECTED:
+    r = directed_form(l, a, bits);
+    count = n->op == NATIVE_FMA_DIRECTED ? 3 : 2;
+    break;
+  case NATIVE_FDIV_APPROX: r = divide_approx(l, a[0], a[1]); break;
+  case NATIVE_FRSQRT:
+    r = LLVMBuildFDiv(b, real(l, 32, 0x3f800000u), call1(l, "llvm.sqrt", a[0], float_type(l, 32)), "");
+    break;
+  case NATIVE_FEX2: r = exponential(l, a[0]); break;
+  case NATIVE_FLG2: r = logarithm(l, a[0]); break;
   case NATIVE_FRCP:
     r = LLVMBuildFDiv(b, real(l, bits, bits == 64 ? UINT64_C(0x3ff0000000000000) : 0x3f800000u), a[0], "");
     count = 1;
@@ -601,7 +717,8 @@ bool gen_form(generator *g, const native_instr *n) {
   if (n->op == NATIVE_SREG) return special_form(g, n);
   if (n->op == NATIVE_SHUFFLE) return shuffle_form(g, n);
   uint32_t count = sources_of(n);
-  bool vector = !all_scalar(g, n, count);
+  bool has_mode = plan_has_mode(n), vector = has_mode || !all_scalar(g, n, count);
+  if (has_mode && (!g->wide_vectors || g->emulated)) return false;
   if (n->op >= NATIVE_PRED_MOVE && n->op <= NATIVE_PRED_XOR) {
     put(g, n, 0, predicate_form(g, n, vector), vector);
     return true;

@@ -102,6 +102,17 @@ void gen_set_attributes(generator *g) {
 LLVMBasicBlockRef gen_block(generator *g, const char *name) {
   return LLVMAppendBasicBlockInContext(g->context, g->function, name);
 }
+void gen_branch(generator *g, value condition, LLVMBasicBlockRef yes, LLVMBasicBlockRef no, LLVMBasicBlockRef usual,
+                uint32_t times) {
+  LLVMValueRef branch = LLVMBuildCondBr(g->b, condition, yes, no);
+  LLVMMetadataRef weights[3] = {LLVMMDStringInContext2(g->context, "branch_weights", strlen("branch_weights")),
+                                LLVMValueAsMetadata(gen_i32(g, usual == yes ? times : 1)),
+                                LLVMValueAsMetadata(gen_i32(g, usual == yes ? 1 : times))};
+  LLVMMetadataRef node = LLVMMDNodeInContext2(g->context, weights, 3);
+  LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(g->context, "prof", strlen("prof")),
+                  LLVMMetadataAsValue(g->context, node));
+}
+
 value gen_instr_address(generator *g) { return gen_at(g, g->code, (uint64_t)g->now * g->at->instr_bytes); }
 
 value gen_variable(generator *g, LLVMTypeRef type) {
@@ -250,7 +261,7 @@ void gen_write_stale(generator *g, const uint64_t *live, bool put) {
 
 void gen_leave_if(generator *g, value condition, uint32_t pc, uint32_t how, const uint64_t *live, uint32_t also) {
   LLVMBasicBlockRef out = gen_block(g, "leave"), on = gen_block(g, "stay");
-  LLVMBuildCondBr(g->b, condition, out, on);
+  gen_branch(g, condition, out, on, on, GEN_NEARLY_ALWAYS);
   LLVMPositionBuilderAtEnd(g->b, out);
   gen_write_stale(g, live, true);
   if (also != NATIVE_NONE) gen_write_back(g, also);
@@ -334,7 +345,7 @@ static void begin_block(generator *g, uint32_t b) {
  * this block still reads: all that has changed. */
 static void end_first_turn(generator *g) {
   LLVMBasicBlockRef out = gen_block(g, "first_turn"), on = gen_block(g, "stay");
-  LLVMBuildCondBr(g->b, g->starting, out, on);
+  gen_branch(g, g->starting, out, on, on, GEN_NEARLY_ALWAYS);
   LLVMPositionBuilderAtEnd(g->b, out);
   gen_write_stale(g, NULL, false);
   leave(g, g->now, EXEC_NATIVE_EXIT);

@@ -71,6 +71,7 @@ typedef struct generator {
     value address, base[4], place[4], index[4], largest, good, passes;
     int64_t furthest;
     uint32_t words; /* of a lane */
+    uint32_t users; /* accesses of the block with this address */
   } shapes[8];
   uint32_t shape_count;
 } generator;
@@ -94,6 +95,11 @@ value gen_bits(generator *g, value lanes);      /* <32 x i1> -> i32 */
 value gen_same(generator *g, value x, value y); /* vectors of integers: are they equal in all lanes? */
 void gen_set_attributes(generator *g);          /* of g->function */
 LLVMBasicBlockRef gen_block(generator *g, const char *name);
+enum { GEN_MOSTLY = 2, GEN_NEARLY_ALWAYS = 2000 };
+/* A branch that goes to `usual` so many times as often as to the other: LLVM keeps what calls on the other way would
+ * overwrite in registers, and saves it there only. */
+void gen_branch(generator *g, value condition, LLVMBasicBlockRef yes, LLVMBasicBlockRef no, LLVMBasicBlockRef usual,
+                uint32_t times);
 /* The instruction under generation. */
 value gen_instr_address(generator *g);
 

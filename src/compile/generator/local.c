@@ -3,8 +3,9 @@
  * of 32 words, and arrays that lanes index by themselves are gathers and scatters of words, one in each lane's column.
  * No two lanes share a word: a cell of one or two bytes is written by way of its word, and the order of lanes is free.
  *
- * Only where no access stream is wanted: its records are the handler's. Of some lanes only with AVX-512, as LLVM makes
- * a branch for each lane of a gather under a mask for AVX2. */
+ * Where an access stream is wanted one offset for all lanes only, whose cycles are known: other records are the
+ * handler's. Of some lanes only with AVX-512, as LLVM makes a branch for each lane of a gather under a mask for
+ * AVX2. */
 #include "compile/generator/emit_access.h"
 
 /* Stacks up to this size have 32-bit indices into a warp's local memory. */
@@ -13,7 +14,7 @@ enum { INDEXED_STACK = 1 << 25, ROW_BYTES = 4 * EXEC_LANES };
 bool access_has_local(const access *a) {
   const native_instr *n = a->n;
   bool cells = n->bytes == n->slot_bytes || (n->bytes <= 4 && n->slot_bytes == 4);
-  return !a->g->traced && cells;
+  return cells;
 }
 
 static value local_base(const access *a) { return gen_field(a->g, a->g->pointer, a->g->warp, a->g->at->warp_local); }
@@ -98,7 +99,9 @@ bool access_local_rows(const access *a, value base) {
   }
   /* known on both ways */
   for (uint32_t e = 0; e < n->elements; e++) data[e] = n->store ? gen_vector(g, n->operands + 1 + e) : NULL;
-  fork f = access_begin_fast(a, good);
+  fork f = access_begin_fast(a, good, GEN_NEARLY_ALWAYS);
+  /* trace_local_passes: a cycle for each row of words */
+  if (g->traced) access_tell_passes(a, gen_i32(g, a->total > 4 ? a->total / 4 - 1 : 0));
   value offset = LLVMBuildTrunc(a->b, address, g->i32, "");
   for (uint32_t e = 0; e < n->elements; e++)
     results[e] = move_row(a, LLVMBuildAdd(a->b, offset, gen_i32(g, e * n->bytes), ""), data[e]);
@@ -172,7 +175,7 @@ void access_local_inside(generator *g, value function, const void *context) {
   if (a->total > 1) outside = access_any_of(a, outside, access_misaligned(a, address, type));
   value good = access_both(a, access_at_least(a, stack, gen_i32(g, a->total)),
                            LLVMBuildICmp(a->b, LLVMIntULE, stack, gen_i32(g, INDEXED_STACK), ""));
-  fork f = access_begin_fast(a, access_both(a, good, access_none_of(a, outside)));
+  fork f = access_begin_fast(a, access_both(a, good, access_none_of(a, outside)), GEN_NEARLY_ALWAYS);
   value offset = a->n->wide ? LLVMBuildTrunc(a->b, address, gen_vector_type(g->i32), "") : address;
   for (uint32_t e = 0; e < a->n->elements; e++) {
     value at = LLVMBuildAdd(a->b, offset, gen_splat(g, gen_i32(g, e * a->n->bytes)), "");

@@ -44,7 +44,7 @@ bool access_one_shared(const access *a, value base) {
   generator *g = a->g;
   if (a->n->store || (g->traced && !g->full && a->n->one_passes)) return false;
   value offset = shared_offset(a, base), results[4];
-  fork f = access_begin_fast(a, access_both(a, in_shared(a, offset, a->total), aligned(a, offset)));
+  fork f = access_begin_fast(a, access_both(a, in_shared(a, offset, a->total), aligned(a, offset)), GEN_NEARLY_ALWAYS);
   access_tell_passes(a, gen_i32(g, a->n->one_passes));
   value p = LLVMBuildGEP2(a->b, g->i8, access_shared_base(a), &offset, 1, "");
   for (uint32_t e = 0; e < a->n->elements; e++)
@@ -151,16 +151,18 @@ static value offset_beyond(const access *a, const struct gen_shape *shape, int64
 }
 
 /* The largest offset that this instruction or a later one of the block, as long as they have the same address, adds to
- * it. */
-static int64_t furthest_offset(const access *a) {
+ * it. *users: how many these are. */
+static int64_t furthest_offset(const access *a, uint32_t *users) {
   const plan *p = a->g->plan;
   uint32_t slot = p->slot_of[a->n->operands], end = p->blocks[p->block_of[a->g->now]].end;
   int64_t furthest = a->n->immediate;
+  *users = 0;
   for (uint32_t n = a->g->now; n < end; n++) {
     const native_instr *i = &p->code[n];
-    if (access_has_windows(a->g, i) && lane_words(i) == lane_words(a->n) && p->slot_of[i->operands] == slot &&
-        i->immediate > furthest)
-      furthest = i->immediate;
+    if (access_has_windows(a->g, i) && lane_words(i) == lane_words(a->n) && p->slot_of[i->operands] == slot) {
+      if (i->immediate > furthest) furthest = i->immediate;
+      ++*users;
+    }
     for (uint32_t w = 0; w < i->write_count; w++)
       if (p->slot_of[i->operands + i->read_count + w] == slot) return furthest;
   }
@@ -196,7 +198,7 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
       LLVMBuildBitCast(a->b, LLVMBuildICmp(a->b, LLVMIntNE, bad, LLVMConstNull(LLVMTypeOf(bad)), ""), together, "");
   value low_bits = LLVMBuildAnd(a->b, low, gen_i32(g, a->total - 1), "");
   value all_aligned = LLVMBuildICmp(a->b, LLVMIntEQ, low_bits, gen_i32(g, 0), "");
-  shape->furthest = furthest_offset(a);
+  shape->furthest = furthest_offset(a, &shape->users);
   shape->good = access_both(a, LLVMBuildICmp(a->b, LLVMIntEQ, bits, LLVMConstInt(together, 0, false), ""), all_aligned);
   shape->largest = LLVMBuildZExt(a->b, gen_intrinsic(g, "llvm.vector.reduce.umax", &type, 1, &lanes, 1), g->i64, "");
   shape->good = access_both(a, shape->good, in_shared(a, offset_beyond(a, shape, shape->furthest), a->total));
@@ -284,7 +286,8 @@ bool access_windows_of_shared(const access *a, value lanes) {
   /* a copy of the address */
   if (a->n->immediate > shape->furthest)
     good = access_both(a, good, in_shared(a, offset_beyond(a, shape, a->n->immediate), a->total));
-  fork f = access_begin_fast(a, good);
+  /* loads of a tile at constant offsets; others may have strides of their own */
+  fork f = access_begin_fast(a, good, shape->users > 2 ? GEN_NEARLY_ALWAYS : GEN_MOSTLY);
   if (g->traced) access_tell_passes(a, shape->passes);
   for (uint32_t piece = 0; piece < EXEC_LANES / piece_lanes(a); piece++) {
     value p = gen_at(g, shape->place[piece], (uint64_t)a->n->immediate);
@@ -302,7 +305,7 @@ bool access_row_of_shared(const access *a, value lanes) {
   value good = access_both(a, in_shared(a, offset, (uint64_t)a->total * EXEC_LANES), aligned(a, offset));
   good = access_both(a, good, access_is_row(a, lanes, first, a->n->wide ? g->i64 : g->i32, a->total));
   for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e);
-  fork f = access_begin_fast(a, good);
+  fork f = access_begin_fast(a, good, GEN_MOSTLY);
   access_tell_passes(a, gen_i32(g, a->n->row_passes));
   value p = LLVMBuildGEP2(a->b, g->i8, access_shared_base(a), &offset, 1, "");
   if (a->n->store) access_store_row(a, p);
