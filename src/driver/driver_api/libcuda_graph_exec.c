@@ -112,6 +112,26 @@ LIBCUDA_PAIR(cuStreamBeginCaptureToGraph, _ptsz,
              graph ? libcuda_result(engine_capture_begin(engine_stream_handle(stream, own), mode, graph,
                                                          (engine_node *const *)nodes, count))
                    : CUDA_ERROR_INVALID_VALUE)
+
+/* libcuda_graph_node.c */
+CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams *out);
+
+typedef CUresult (*CUgraphRecaptureCallback)(void *data, CUgraphNode node, const CUgraphNodeParams *original,
+                                             const CUgraphNodeParams *captured, int status);
+
+static bool tell(const engine_recapture *hook, CUgraphNode node, CUgraphNode captured, int eligible) {
+  CUgraphNodeParams before, now;
+  if (cuGraphNodeGetParams(node, &before) || cuGraphNodeGetParams(captured, &now)) return false;
+  return !((CUgraphRecaptureCallback)hook->function)(hook->data, node, &before, &now, eligible);
+}
+
+static CUresult recapture(CUstream stream, int mode, CUgraph graph, CUgraphRecaptureCallback function, void *data) {
+  const engine_recapture hook = {function ? tell : NULL, (void (*)(void))function, data};
+  return libcuda_result(engine_recapture_begin(stream, mode, graph, &hook));
+}
+LIBCUDA_PAIR(cuStreamBeginRecaptureToGraph, _ptsz,
+             (CUstream stream, int mode, CUgraph graph, CUgraphRecaptureCallback function, void *data),
+             recapture(engine_stream_handle(stream, own), mode, graph, function, data))
 LIBCUDA_PAIR(cuStreamEndCapture, _ptsz, (CUstream stream, CUgraph *graph),
              libcuda_result(engine_capture_end(engine_stream_handle(stream, own), graph)))
 
