@@ -212,7 +212,6 @@ static cudaError_t assign(engine_node *node, const engine_node_params *params) {
 cudaError_t engine_node_assign(engine_node *node, const engine_node_params *params) {
   const engine_where before = node->params.where;
   const int device = node->device;
-  if (!engine_where_live(&params->where)) return cudaErrorContextIsDestroyed;
   if (params->where.given) node->device = params->where.device; /* the kernel's code is that device's */
   cudaError_t error = assign(node, params);
   if (error) node->device = device;

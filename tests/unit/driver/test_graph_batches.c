@@ -174,6 +174,13 @@ static void added(void **state) {
   check(cuGraphExecUpdate_v2(other, clone, &info), UPDATE_FAILURE);
   assert_int_equal(info.result, ENGINE_UPDATE_PARAMETERS);
   params = batch();
+  params.memcpyBatch.numAttrs = 1; /* fewer kinds, */
+  invalid(cuGraphExecNodeSetParams(other, node, &params));
+  params = batch();
+  starts[1] = 1; /* or from another copy on */
+  invalid(cuGraphExecNodeSetParams(other, node, &params));
+  starts[1] = 2;
+  params = batch();
   kinds[1].flags = 1;
   invalid(cuGraphExecNodeSetParams(other, node, &params));
   kinds[1].flags = 0;
@@ -460,9 +467,14 @@ static void again(void **state) {
   put(6, 30);
   succeed(cuStreamEndCapture(stream, NULL));
   assert_int_equal(t.calls, 1);
+  unsigned value = 30;
+  succeed(cuStreamBeginRecaptureToGraph(stream, 0, graph, listen, &t)); /* more shared memory */
+  succeed(cuMemsetD32Async(data, 6, 1, stream));
+  succeed(cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 64, stream, (void *[]){&data, &value}, NULL));
+  succeed(cuStreamEndCapture(stream, NULL));
+  assert_int_equal(t.calls, 2);
   t = (told){0};
   succeed(cuStreamBeginRecaptureToGraph(stream, 0, graph, listen, &t));
-  unsigned value = 30;
   succeed(cuMemsetD32Async(data, 6, 1, stream));
   succeed(cuLaunchKernel(where, 1, 1, 1, 1, 1, 1, 0, stream, (void *[]){&data}, NULL)); /* another function */
   succeed(cuStreamEndCapture(stream, NULL));
@@ -529,6 +541,18 @@ static void not_the_same(void **state) {
   begin_again(graph, &t);
   invalid(cuMemsetD32Async(data, 1, 1 << 28, stream));
   ends_invalid(graph);
+
+  CUgraphNode nodes[8], made; /* as many edges, from others; or one twice */
+  for (int twice = 0; twice < 2; twice++) {
+    succeed(cuGraphCreate(&graph, 0));
+    for (int i = 0; i < 2; i++) succeed(cuGraphAddEmptyNode(&nodes[i], graph, NULL, 0));
+    succeed(cuGraphAddEmptyNode(&nodes[2], graph, nodes, twice ? 2 : 1));
+    begin_again(graph, NULL);
+    for (int i = 0; i < 2; i++) succeed(cuGraphAddEmptyNode(&made, graph, NULL, 0));
+    const CUgraphNode before[2] = {nodes[1], nodes[1]};
+    check(cuGraphAddEmptyNode(&made, graph, before, twice ? 2 : 1), RECAPTURE_FAILURE);
+    ends_invalid(graph);
+  }
 
   int status;
   invalid(cuStreamBeginRecaptureToGraph(stream, 0, NULL, NULL, NULL));
@@ -627,18 +651,96 @@ static CUresult end_it(void *data_of, CUgraphNode node, const CUgraphNodeParams 
   return CUDA_SUCCESS;
 }
 
+static CUresult end_node(void *data_of, CUgraphNode node, const CUgraphNodeParams *before, const CUgraphNodeParams *now,
+                         int status) {
+  (void)data_of, (void)before, (void)now, (void)status;
+  succeed(cuGraphDestroyNode(node));
+  return CUDA_SUCCESS;
+}
+
+/* Where the captured stream's work is done is a parameter, too. */
+static void elsewhere(void **state) {
+  (void)state;
+  resource device;
+  CUstream in_green;
+  CUgraph graph;
+  CUgraphExec exec;
+  told t = {0};
+  succeed(cuDeviceGetDevResource(0, &device, SM_RESOURCE));
+  CUgreenCtx green = green_of(&device, 4);
+  succeed(cuGreenCtxStreamCreate(&in_green, green, cudaStreamNonBlocking, 0));
+  for (int turn = 0; turn < 3; turn++) {
+    CUstream captured_one = turn == 1 ? in_green : stream;
+    if (turn) succeed(cuStreamBeginRecaptureToGraph(captured_one, 0, graph, listen, &t));
+    else succeed(cuStreamBeginCapture_v2(captured_one, 0));
+    succeed(cuLaunchKernel(where, BLOCKS, 1, 1, 32, 1, 1, 0, captured_one, (void *[]){&data}, NULL));
+    succeed(cuStreamEndCapture(captured_one, &graph));
+    assert_int_equal(t.calls, turn);
+    succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    assert_true((seen(exec, stream) == 4) == (turn == 1));
+    succeed(cuGraphExecDestroy(exec));
+  }
+  succeed(cuGraphDestroy(graph));
+  succeed(cuStreamDestroy_v2(in_green));
+  succeed(cuGreenCtxDestroy(green));
+}
+
+/* On another device, and in an exec whose nodes stay where they are. */
+static void on_another_device(void **state) {
+  (void)state;
+  CUcontext other;
+  CUstream there;
+  CUgraph graph;
+  CUgraphNode nodes[8];
+  CUgraphExec exec;
+  CUgraphNodeParams params = {.type = ENGINE_NODE_SET};
+  told t = {0};
+  succeed(cuDevicePrimaryCtxRetain(&other, 1));
+  succeed(cuCtxSetCurrent(other));
+  succeed(cuStreamCreate(&there, cudaStreamNonBlocking));
+  succeed(cuCtxSetCurrent(context));
+  for (int turn = 0; turn < 3; turn++) {
+    CUstream captured_one = turn ? there : stream;
+    if (turn) succeed(cuStreamBeginRecaptureToGraph(captured_one, 0, graph, listen, &t));
+    else succeed(cuStreamBeginCapture_v2(captured_one, 0));
+    succeed(cuLaunchHostFunc(captured_one, nothing, NULL));
+    succeed(cuStreamEndCapture(captured_one, &graph));
+    assert_int_equal(t.calls, turn > 0); /* the third is as the second */
+  }
+  succeed(cuGraphDestroy(graph));
+  graph = first_capture(1, 2);
+  assert_int_equal(nodes_of(graph, nodes), 2);
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  params.memset.params =
+      (cudaMemsetParams){.dst = (void *)(uintptr_t)data, .value = 3, .elementSize = 4, .width = 1, .height = 1};
+  params.memset.ctx = other;
+  invalid(cuGraphExecNodeSetParams(exec, nodes[0], &params));
+  params.memset.ctx = context;
+  succeed(cuGraphExecNodeSetParams(exec, nodes[0], &params));
+  launch(exec);
+  assert_int_equal(word(0), 5);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
+  succeed(cuStreamDestroy_v2(there));
+}
+
 static void destroyed_meanwhile(void **state) {
   (void)state;
   CUgraph graph = first_capture(1, 2), none;
   succeed(cuStreamBeginRecaptureToGraph(stream, 0, graph, end_it, &graph));
   check(cuMemsetD32Async(data, 9, 1, stream), CAPTURE_INVALIDATED);
   check(cuStreamEndCapture(stream, &none), CAPTURE_INVALIDATED);
+  graph = first_capture(1, 2);
+  succeed(cuStreamBeginRecaptureToGraph(stream, 0, graph, end_node, NULL));
+  check(cuMemsetD32Async(data, 9, 1, stream), CAPTURE_INVALIDATED);
+  ends_invalid(graph);
 }
 
 static int start(void **state) {
   (void)state;
   CUmodule module;
   setenv("FARFAULT_MACHINE", "v100", 1);
+  setenv("FARFAULT_DEVICES", "2", 1);
   return cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
          cuModuleLoadData(&module, text) || cuModuleGetFunction(&add, module, "add") ||
          cuModuleGetFunction(&where, module, "where") || cuMemAlloc_v2(&data, 256) ||
@@ -646,9 +748,15 @@ static int start(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(added),        cmocka_unit_test(refused),
-                                     cmocka_unit_test(captured),     cmocka_unit_test(in_contexts),
-                                     cmocka_unit_test(again),        cmocka_unit_test(not_the_same),
-                                     cmocka_unit_test(of_all_kinds), cmocka_unit_test(destroyed_meanwhile)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(added),
+                                     cmocka_unit_test(refused),
+                                     cmocka_unit_test(captured),
+                                     cmocka_unit_test(in_contexts),
+                                     cmocka_unit_test(again),
+                                     cmocka_unit_test(not_the_same),
+                                     cmocka_unit_test(of_all_kinds),
+                                     cmocka_unit_test(elsewhere),
+                                     cmocka_unit_test(on_another_device),
+                                     cmocka_unit_test(destroyed_meanwhile)};
   return cmocka_run_group_tests(tests, start, NULL);
 }
