@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba, cutile,
-# torch, pytorch-source, jax, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, opinfo, PyTorch's samples of its operators, opinfo-installed, the same with the kernels that the wheel has as PTX, and opinfo-compiled, by torch.compile (half an hour and more each). What they
+# torch, pytorch-source, jax, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutensor, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, opinfo, PyTorch's samples of its operators, opinfo-installed, the same with the kernels that the wheel has as PTX, and opinfo-compiled, by torch.compile (half an hour and more each). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
 # and writes it to BUILD/frameworks/results.tsv; the last lines count. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
@@ -9,7 +9,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba cutile torch pytorch-source jax tensorflow ort warp drjit xgboost llm nccl cublas cublaslt cusolver cusparse curand cudnn cutlass cccl)
+[[ $# -gt 0 ]] || parts=(cupy numba cutile torch pytorch-source jax tensorflow ort warp drjit xgboost llm nccl cublas cublaslt cusolver cusparse curand cudnn cutensor cutlass cccl)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -30,13 +30,13 @@ declare -A packages=(
   [llm]="gguf nvidia-cublas"
   [nccl]="nvidia-nccl-cu13==2.32.3 numpy"
   [libraries]="numpy scipy nvidia-cublas nvidia-cusolver nvidia-cusparse nvidia-curand nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-nvjitlink
-    nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl"
+    nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl cutensor-cu13"
 )
 # Parts whose programs are compiled, from the sources that a variable names; it is in compiled-check.sh.
 declare -A sources=([cutlass]=FARFAULT_CUTLASS_SOURCE [cccl]=FARFAULT_CCCL_SOURCE)
 # The environment of a part: its own, or one for all of NVIDIA's libraries.
 environment() {
-  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn) echo libraries ;; opinfo) echo pytorch-source ;; opinfo-installed | opinfo-compiled) echo torch ;; *) echo "$1" ;; esac
+  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn | cutensor) echo libraries ;; opinfo) echo pytorch-source ;; opinfo-installed | opinfo-compiled) echo torch ;; *) echo "$1" ;; esac
 }
 
 # Numba's tests allocate more than the GPU's memory, and one of them a tensor map of compute capability 9.0.

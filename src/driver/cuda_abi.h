@@ -86,6 +86,7 @@ typedef enum cudaError {
   cudaErrorInvalidResourceType = 914,
   cudaErrorInvalidResourceConfiguration = 915,
   cudaErrorStreamDetached = 917,
+  cudaErrorGraphRecaptureFailure = 918,
   cudaErrorUnknown = 999,
 } cudaError_t;
 

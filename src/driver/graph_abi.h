@@ -4,6 +4,7 @@
 #ifndef FF_DRIVER_GRAPH_ABI_H
 #define FF_DRIVER_GRAPH_ABI_H
 
+#include "driver/copy_attributes.h"
 #include "driver/cuda_abi.h"
 
 typedef struct engine_graph *cudaGraph_t;
@@ -47,14 +48,35 @@ typedef struct cudaMemAllocNodeParams {
   void *dptr;
 } cudaMemAllocNodeParams;
 
+typedef void *cudaExecutionContext_t; /* from CUDA 13 on; NULL before, as all that is reserved */
+
+/* as parameters of any node, kernels and sets have a context behind them */
+typedef struct cudaKernelNodeParamsV2 {
+  cudaKernelNodeParams of;
+  cudaExecutionContext_t ctx;
+  int functionType;
+} cudaKernelNodeParamsV2;
+typedef struct cudaMemsetParamsV2 {
+  cudaMemsetParams of;
+  cudaExecutionContext_t ctx;
+} cudaMemsetParamsV2;
 typedef struct cudaMemcpyNodeParams {
-  int flags, reserved[3];
+  int flags, reserved;
+  cudaExecutionContext_t ctx;
   cudaMemcpy3DParms copyParams;
 } cudaMemcpyNodeParams;
 typedef struct cudaChildGraphNodeParams {
   cudaGraph_t graph;
   int ownership;
 } cudaChildGraphNodeParams;
+typedef struct cudaMemcpyBatchNodeParams { /* CUDA_MEMCPY_BATCH_NODE_PARAMS, with its context */
+  size_t count;
+  void **dsts, **srcs;
+  size_t *sizes;
+  cudaMemcpyAttributes *attrs;
+  size_t *attrsIdxs, numAttrs;
+  void *ctx;
+} cudaMemcpyBatchNodeParams;
 typedef struct cudaConditionalNodeParams {
   cudaGraphConditionalHandle handle;
   int type;
@@ -66,9 +88,9 @@ typedef struct cudaGraphNodeParams {
   int type, reserved0[3];
   union {
     long long reserved1[29];
-    cudaKernelNodeParams kernel;
+    cudaKernelNodeParamsV2 kernel;
     cudaMemcpyNodeParams memcpy;
-    cudaMemsetParams memset;
+    cudaMemsetParamsV2 memset;
     cudaHostNodeParams host;
     cudaChildGraphNodeParams graph;
     struct {
@@ -79,9 +101,19 @@ typedef struct cudaGraphNodeParams {
       void *dptr;
     } free;
     cudaConditionalNodeParams conditional;
+    cudaMemcpyBatchNodeParams memcpyBatch;
   };
   long long reserved2;
 } cudaGraphNodeParams;
+
+/* status: 0: an instantiated graph can have the new parameters, too; 1: it cannot */
+typedef cudaError_t (*cudaGraphRecaptureCallback_t)(void *data, cudaGraphNode_t node,
+                                                    const cudaGraphNodeParams *original,
+                                                    const cudaGraphNodeParams *captured, int status);
+typedef struct cudaGraphRecaptureCallbackData {
+  cudaGraphRecaptureCallback_t callbackFunc;
+  void *userData;
+} cudaGraphRecaptureCallbackData;
 
 typedef struct cudaGraphInstantiateParams {
   unsigned long long flags;

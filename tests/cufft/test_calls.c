@@ -244,6 +244,15 @@ static void test_halves(void **s) {
   assert_int_equal(cufftXtMakePlanMany(plan, 1, (long long[]){64}, NULL, 1, 64, CUDA_R_32F, NULL, 1, 64, CUDA_R_32F, 1,
                                        &bytes, CUDA_C_32F),
                    CUFFT_INVALID_TYPE);
+  assert_int_equal(cufftXtMakePlanMany(plan, 1, (long long[]){64}, NULL, 1, 64, CUDA_C_32F, NULL, 1, 64, CUDA_C_32F, 1,
+                                       &bytes, CUDA_R_32F),
+                   CUFFT_INVALID_TYPE); /* the type of the computation: a real one only where a side is real, */
+  assert_int_equal(cufftXtMakePlanMany(plan, 1, (long long[]){64}, NULL, 1, 64, CUDA_R_32F, NULL, 1, 33, CUDA_C_32F, 1,
+                                       &bytes, CUDA_R_64F),
+                   CUFFT_INVALID_TYPE); /* and of the same precision */
+  assert_int_equal(cufftXtMakePlanMany(plan, 1, (long long[]){64}, NULL, 1, 64, CUDA_R_32F, NULL, 1, 33, CUDA_C_32F, 1,
+                                       &bytes, CUDA_R_32F),
+                   CUFFT_SUCCESS);
   assert_int_equal(cufftDestroy(plan), CUFFT_SUCCESS);
 }
 

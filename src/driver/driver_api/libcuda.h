@@ -126,6 +126,9 @@ enum { /* CUjit_option: a limit, and those that give something back */
 /* CUDA_SUCCESS if cuInit was called (libcuda_ready), and if moreover a context is current (libcuda_enter). */
 CUresult libcuda_ready(void);
 CUresult libcuda_enter(void);
+/* As libcuda_enter; but a stream (other than NULL, the legacy and the thread's own) or an event has a context, too, so
+ * that none need be current. */
+CUresult libcuda_enter_by(const void *handle);
 CUresult libcuda_device(CUdevice device);                      /* ready, and the device exists */
 CUcontext libcuda_current(void);                               /* this thread's context; NULL: none */
 CUresult libcuda_primary(CUdevice device, CUcontext *context); /* its primary context, without a hold on it */
@@ -148,21 +151,26 @@ static inline CUresult libcuda_result_from(const char *call, cudaError_t error) 
   } while (0)
 
 /* Defines NAME and NAME##SUFFIX from an expression in which `own` says whether NULL is the thread's own stream. */
-#define LIBCUDA_PAIR(NAME, SUFFIX, PARAMETERS, EXPRESSION) \
-  LIBCUDA CUresult NAME PARAMETERS;                        \
-  LIBCUDA CUresult NAME##SUFFIX PARAMETERS;                \
-  LIBCUDA CUresult NAME PARAMETERS {                       \
-    const bool own = false;                                \
-    (void)own;                                             \
-    LIBCUDA_TRY(libcuda_enter());                          \
-    return EXPRESSION;                                     \
-  }                                                        \
-  LIBCUDA CUresult NAME##SUFFIX PARAMETERS {               \
-    const bool own = true;                                 \
-    (void)own;                                             \
-    LIBCUDA_TRY(libcuda_enter());                          \
-    return EXPRESSION;                                     \
+#define LIBCUDA_PAIR_AFTER(ENTER, NAME, SUFFIX, PARAMETERS, EXPRESSION) \
+  LIBCUDA CUresult NAME PARAMETERS;                                     \
+  LIBCUDA CUresult NAME##SUFFIX PARAMETERS;                             \
+  LIBCUDA CUresult NAME PARAMETERS {                                    \
+    const bool own = false;                                             \
+    (void)own;                                                          \
+    LIBCUDA_TRY(ENTER);                                                 \
+    return EXPRESSION;                                                  \
+  }                                                                     \
+  LIBCUDA CUresult NAME##SUFFIX PARAMETERS {                            \
+    const bool own = true;                                              \
+    (void)own;                                                          \
+    LIBCUDA_TRY(ENTER);                                                 \
+    return EXPRESSION;                                                  \
   }
+#define LIBCUDA_PAIR(NAME, SUFFIX, PARAMETERS, EXPRESSION) \
+  LIBCUDA_PAIR_AFTER(libcuda_enter(), NAME, SUFFIX, PARAMETERS, EXPRESSION)
+/* the same, in the context of the parameter `stream` */
+#define LIBCUDA_STREAM_PAIR(NAME, SUFFIX, PARAMETERS, EXPRESSION) \
+  LIBCUDA_PAIR_AFTER(libcuda_enter_by(stream), NAME, SUFFIX, PARAMETERS, EXPRESSION)
 
 /* Declares and defines one function: LIBCUDA_CALL(cuInit, (unsigned flags)) { ... } */
 #define LIBCUDA_CALL(NAME, PARAMETERS) \

@@ -108,6 +108,15 @@ LIBCUDA_CALL(cuArrayGetMemoryRequirements, (CUDA_ARRAY_MEMORY_REQUIREMENTS * out
   return requirements(out, error, bytes, alignment, device);
 }
 
+/* Formats of several planes (NV12) are not there, and of an array with one plane there is none to be had. */
+LIBCUDA_CALL(cuArrayGetPlane, (CUarray * plane, CUarray array, unsigned index)) {
+  uint64_t bytes = 0, alignment = 0;
+  (void)index;
+  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(libcuda_result(plane ? engine_array_memory(array, &bytes, &alignment) : cudaErrorInvalidValue));
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
 /* ---- mipmapped arrays ---- */
 
 LIBCUDA_CALL(cuMipmappedArrayCreate, (CUmipmappedArray * mipmap, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)) {

@@ -2,9 +2,9 @@
 /* Several copies or hints in one call, and operations of a stream on one value in memory (Driver API: "Memory
  * Management", "Stream Memory Operations"; engine_values.h). A batch is carried out in its order, which is one of those
  * that it allows. */
-#include "driver/copy_attributes.h"
 #include "driver/driver_api/libcuda.h"
 #include "driver/engine/engine_array.h"
+#include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_values.h"
 
 /* ---- copies ---- */
@@ -18,23 +18,15 @@ typedef struct copy_list {
 static CUresult copy_all(copy_list list, const cudaMemcpyAttributes *attributes, const size_t *indices,
                          size_t attribute_count, size_t *failed, CUstream stream, bool own) {
   if (failed) *failed = SIZE_MAX;
-  bool legacy = !stream && !own; /* the one stream that takes no batch */
-  if (legacy || !list.to || !list.from || !list.sizes || !list.count ||
-      !copy_attributes_valid(attributes, indices, attribute_count, list.count))
-    return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < list.count; i++) {
-    engine_copy copy = {.to = list.to[i],
-                        .from = list.from[i],
-                        .width = list.sizes[i],
-                        .height = 1,
-                        .depth = 1,
-                        .stream = engine_stream_handle(stream, own),
-                        .async = true};
-    cudaError_t error = engine_copy_run(&copy);
-    if (error && failed) *failed = i;
-    if (error) return libcuda_result(error);
-  }
-  return CUDA_SUCCESS;
+  if (!stream && !own) return CUDA_ERROR_INVALID_VALUE; /* the one stream that takes no batch */
+  const engine_batch batch = {.to = (const uint64_t *)list.to,
+                              .from = (const uint64_t *)list.from,
+                              .sizes = list.sizes,
+                              .indices = indices,
+                              .attributes = attributes,
+                              .count = list.count,
+                              .kinds = attribute_count};
+  return libcuda_result(engine_copies_run(&batch, engine_stream_handle(stream, own), failed));
 }
 
 #define COPIES                                                                                                        \
@@ -45,10 +37,22 @@ LIBCUDA_PAIR(cuMemcpyBatchAsync, _ptsz, (COPIES, size_t *failed, CUstream stream
 LIBCUDA_PAIR(cuMemcpyBatchAsync_v2, _ptsz, (COPIES, CUstream stream),
              copy_all((copy_list){to, from, sizes, count}, attributes, indices, attribute_count, NULL, stream, own))
 
-static const size_t first_copy; /* the attributes are those of copy 0 */
+static CUresult copy_one(CUdeviceptr to, CUdeviceptr from, size_t bytes, const cudaMemcpyAttributes *attributes,
+                         CUstream stream, bool own) {
+  if ((!stream && !own) || !attributes || !copy_order_valid(attributes->srcAccessOrder))
+    return CUDA_ERROR_INVALID_VALUE;
+  engine_copy copy = {.to = to,
+                      .from = from,
+                      .width = bytes,
+                      .height = 1,
+                      .depth = 1,
+                      .stream = engine_stream_handle(stream, own),
+                      .async = true};
+  return libcuda_result(engine_copy_run(&copy));
+}
 LIBCUDA_PAIR(cuMemcpyWithAttributesAsync, _ptsz,
              (CUdeviceptr to, CUdeviceptr from, size_t bytes, cudaMemcpyAttributes *attributes, CUstream stream),
-             copy_all((copy_list){&to, &from, &bytes, 1}, attributes, &first_copy, 1, NULL, stream, own))
+             copy_one(to, from, bytes, attributes, stream, own))
 
 static CUresult copy_boxes(size_t count, const cudaMemcpy3DBatchOp *list, size_t *failed, unsigned long long flags,
                            CUstream stream, bool own) {

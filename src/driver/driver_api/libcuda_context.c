@@ -125,6 +125,12 @@ CUresult libcuda_enter(void) {
   return libcuda_result(engine_start());
 }
 
+CUresult libcuda_enter_by(const void *handle) {
+  bool special = !handle || handle == (const void *)cudaStreamLegacy || handle == (const void *)cudaStreamPerThread;
+  if (special || libcuda_current()) return libcuda_enter();
+  return libcuda_ready();
+}
+
 static CUresult start(void) {
   LIBCUDA_TRY(libcuda_ready());
   return libcuda_result(engine_start());

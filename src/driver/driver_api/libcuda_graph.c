@@ -32,6 +32,7 @@ CUresult libcuda_node_kernel(const CUDA_KERNEL_NODE_PARAMS *from, bool v2, engin
                                         .block = {from->blockDimX, from->blockDimY, from->blockDimZ},
                                         .dynamic_shared = from->sharedMemBytes,
                                         .arguments = from->kernelParams}};
+  if (v2 && !from->func) LIBCUDA_TRY(libcuda_node_where(from->ctx, &to->where)); /* a CUfunction is of its module's */
   return from->extra ? libcuda_read_extra(from->extra, &to->launch) : CUDA_SUCCESS;
 }
 
@@ -59,6 +60,18 @@ static CUresult make_set(const cudaMemsetParams *from, engine_node_params *to) {
   return CUDA_SUCCESS;
 }
 
+static CUresult make_batch(const cudaMemcpyBatchNodeParams *from, engine_node_params *to) {
+  *to = (engine_node_params){.kind = ENGINE_NODE_BATCH,
+                             .batch = {.to = (const uint64_t *)from->dsts,
+                                       .from = (const uint64_t *)from->srcs,
+                                       .sizes = from->sizes,
+                                       .indices = from->attrsIdxs,
+                                       .attributes = from->attrs,
+                                       .count = from->count,
+                                       .kinds = from->numAttrs}};
+  return libcuda_node_where(from->ctx, &to->where);
+}
+
 static CUresult make_alloc(const cudaMemAllocNodeParams *from, engine_node_params *to) {
   if (!from || from->poolProps.allocType != 1 || from->poolProps.location.type != cudaMemLocationTypeDevice)
     return CUDA_ERROR_INVALID_VALUE;
@@ -77,8 +90,13 @@ CUresult libcuda_node_params(const CUgraphNodeParams *from, engine_node_params *
   *to = (engine_node_params){.kind = (engine_node_kind)from->type};
   switch (from->type) {
   case ENGINE_NODE_KERNEL: return libcuda_node_kernel(&from->kernel, true, to);
-  case ENGINE_NODE_COPY: return make_copy(&from->memcpy.copyParams, to);
-  case ENGINE_NODE_SET: return make_set(&from->memset.params, to);
+  case ENGINE_NODE_COPY:
+    LIBCUDA_TRY(make_copy(&from->memcpy.copyParams, to));
+    return libcuda_node_where(from->memcpy.copyCtx, &to->where);
+  case ENGINE_NODE_SET:
+    LIBCUDA_TRY(make_set(&from->memset.params, to));
+    return libcuda_node_where(from->memset.ctx, &to->where);
+  case ENGINE_NODE_BATCH: return make_batch(&from->memcpyBatch, to);
   case ENGINE_NODE_HOST: to->host.function = from->host.fn, to->host.data = from->host.userData; return CUDA_SUCCESS;
   case ENGINE_NODE_GRAPH: to->graph = from->graph.graph; return CUDA_SUCCESS;
   case ENGINE_NODE_EMPTY: return CUDA_SUCCESS;
@@ -187,7 +205,7 @@ LIBCUDA_CALL(cuGraphDebugDotPrint, (CUgraph graph, const char *path, unsigned fl
 EDGE_CALLS(, WITHOUT_DATA, NULL)
 EDGE_CALLS(_v2, WITH_DATA, edges)
 
-/* The forms of 13.4 take nodes of more kinds (batches of copies), which are refused like any other kind. */
+/* The forms of 13.4 are those that take batches of copies; here all do. */
 LIBCUDA_CALL(cuGraphAddNode_v3, (CUgraphNode * node, CUgraph graph, const CUgraphNode *before, const engine_edge *edges,
                                  size_t count, CUgraphNodeParams *params)) {
   return cuGraphAddNode_v2(node, graph, before, edges, count, params);
@@ -265,6 +283,7 @@ LIBCUDA_CALL(cuGraphAddMemcpyNode, (ADD, const CUDA_MEMCPY3D *params, CUcontext 
   LIBCUDA_TRY(libcuda_ready());
   if (!params || !libcuda_is_live(context)) return params ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(make_copy(params, &made));
+  LIBCUDA_TRY(libcuda_node_where(context, &made.where));
   return add(node, graph, before, count, NULL, &made);
 }
 LIBCUDA_CALL(cuGraphMemcpyNodeSetParams, (CUgraphNode node, const CUDA_MEMCPY3D *params)) {
@@ -280,6 +299,7 @@ LIBCUDA_CALL(cuGraphExecMemcpyNodeSetParams,
   LIBCUDA_TRY(libcuda_ready());
   if (!params || !libcuda_is_live(context)) return params ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(make_copy(params, &made));
+  LIBCUDA_TRY(libcuda_node_where(context, &made.where));
   return libcuda_result(engine_exec_set(exec, node, &made));
 }
 static CUmemorytype type_of(engine_side side) {
@@ -315,6 +335,7 @@ LIBCUDA_CALL(cuGraphAddMemsetNode, (ADD, const cudaMemsetParams *params, CUconte
   LIBCUDA_TRY(libcuda_ready());
   if (!libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   LIBCUDA_TRY(make_set(params, &made));
+  LIBCUDA_TRY(libcuda_node_where(context, &made.where));
   return add(node, graph, before, count, NULL, &made);
 }
 LIBCUDA_CALL(cuGraphMemsetNodeSetParams, (CUgraphNode node, const cudaMemsetParams *params)) {
@@ -329,6 +350,7 @@ LIBCUDA_CALL(cuGraphExecMemsetNodeSetParams,
   LIBCUDA_TRY(libcuda_ready());
   if (!libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   LIBCUDA_TRY(make_set(params, &made));
+  LIBCUDA_TRY(libcuda_node_where(context, &made.where));
   return libcuda_result(engine_exec_set(exec, node, &made));
 }
 LIBCUDA_CALL(cuGraphMemsetNodeGetParams, (CUgraphNode node, cudaMemsetParams *out)) {

@@ -50,6 +50,7 @@ typedef struct CUgraphNodeParams {
     CUdeviceptr free;
     CUDA_BATCH_MEM_OP_NODE_PARAMS memOp;
     cudaConditionalNodeParams conditional; /* and a context behind it */
+    cudaMemcpyBatchNodeParams memcpyBatch;
   };
   long long reserved2;
 } CUgraphNodeParams;
@@ -57,6 +58,8 @@ typedef struct CUgraphNodeParams {
 CUresult libcuda_box(const CUDA_MEMCPY3D *from, engine_box *box); /* libcuda_copy.c; without a stream */
 CUresult libcuda_node_kernel(const CUDA_KERNEL_NODE_PARAMS *from, bool v2, engine_node_params *to);
 /* libcuda_graph_node.c */
+/* context: NULL, one, or a green context (unions of the manual's have either). CUDA_ERROR_INVALID_CONTEXT */
+CUresult libcuda_node_where(const void *context, engine_where *where);
 CUresult libcuda_node_values(const CUDA_BATCH_MEM_OP_NODE_PARAMS *from, engine_node_params *to);
 CUresult libcuda_node_params(const CUgraphNodeParams *from, engine_node_params *to);
 

@@ -51,10 +51,10 @@ LIBCUDA_CALL(cuGraphExecGetFlags, (CUgraphExec exec, uint64_t *flags)) {
   LIBCUDA_TRY(libcuda_ready());
   return libcuda_result(engine_exec_flags(exec, flags));
 }
-LIBCUDA_PAIR(cuGraphUpload, _ptsz, (CUgraphExec exec, CUstream stream),
-             libcuda_result(engine_exec_upload(exec, engine_stream_handle(stream, own))))
-LIBCUDA_PAIR(cuGraphLaunch, _ptsz, (CUgraphExec exec, CUstream stream),
-             libcuda_result(engine_exec_launch(exec, engine_stream_handle(stream, own))))
+LIBCUDA_STREAM_PAIR(cuGraphUpload, _ptsz, (CUgraphExec exec, CUstream stream),
+                    libcuda_result(engine_exec_upload(exec, engine_stream_handle(stream, own))))
+LIBCUDA_STREAM_PAIR(cuGraphLaunch, _ptsz, (CUgraphExec exec, CUstream stream),
+                    libcuda_result(engine_exec_launch(exec, engine_stream_handle(stream, own))))
 
 /* ---- changing ---- */
 
@@ -101,19 +101,39 @@ LIBCUDA_CALL(cuGraphConditionalHandleCreate,
 
 /* ---- captures: cuStreamBeginCapture is as with the global mode ---- */
 
-LIBCUDA_PAIR(cuStreamBeginCapture, _ptsz, (CUstream stream),
-             libcuda_result(engine_capture_begin(engine_stream_handle(stream, own), ENGINE_CAPTURE_GLOBAL, NULL, NULL,
-                                                 0)))
-LIBCUDA_PAIR(cuStreamBeginCapture_v2, _ptsz, (CUstream stream, int mode),
-             libcuda_result(engine_capture_begin(engine_stream_handle(stream, own), mode, NULL, NULL, 0)))
-LIBCUDA_PAIR(cuStreamBeginCaptureToGraph, _ptsz,
-             (CUstream stream, CUgraph graph, const CUgraphNode *nodes, const engine_edge *edges, size_t count,
-              int mode),
-             graph ? libcuda_result(engine_capture_begin(engine_stream_handle(stream, own), mode, graph,
-                                                         (engine_node *const *)nodes, count))
-                   : CUDA_ERROR_INVALID_VALUE)
-LIBCUDA_PAIR(cuStreamEndCapture, _ptsz, (CUstream stream, CUgraph *graph),
-             libcuda_result(engine_capture_end(engine_stream_handle(stream, own), graph)))
+LIBCUDA_STREAM_PAIR(cuStreamBeginCapture, _ptsz, (CUstream stream),
+                    libcuda_result(engine_capture_begin(engine_stream_handle(stream, own), ENGINE_CAPTURE_GLOBAL, NULL,
+                                                        NULL, 0)))
+LIBCUDA_STREAM_PAIR(cuStreamBeginCapture_v2, _ptsz, (CUstream stream, int mode),
+                    libcuda_result(engine_capture_begin(engine_stream_handle(stream, own), mode, NULL, NULL, 0)))
+LIBCUDA_STREAM_PAIR(cuStreamBeginCaptureToGraph, _ptsz,
+                    (CUstream stream, CUgraph graph, const CUgraphNode *nodes, const engine_edge *edges, size_t count,
+                     int mode),
+                    graph ? libcuda_result(engine_capture_begin(engine_stream_handle(stream, own), mode, graph,
+                                                                (engine_node *const *)nodes, count))
+                          : CUDA_ERROR_INVALID_VALUE)
+
+/* libcuda_graph_node.c */
+CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams *out);
+
+typedef CUresult (*CUgraphRecaptureCallback)(void *data, CUgraphNode node, const CUgraphNodeParams *original,
+                                             const CUgraphNodeParams *captured, int status);
+
+static bool tell(const engine_recapture *hook, CUgraphNode node, CUgraphNode captured, int eligible) {
+  CUgraphNodeParams before, now;
+  if (cuGraphNodeGetParams(node, &before) || cuGraphNodeGetParams(captured, &now)) return false;
+  return !((CUgraphRecaptureCallback)hook->function)(hook->data, node, &before, &now, eligible);
+}
+
+static CUresult recapture(CUstream stream, int mode, CUgraph graph, CUgraphRecaptureCallback function, void *data) {
+  const engine_recapture hook = {function ? tell : NULL, (void (*)(void))function, data};
+  return libcuda_result(engine_recapture_begin(stream, mode, graph, &hook));
+}
+LIBCUDA_STREAM_PAIR(cuStreamBeginRecaptureToGraph, _ptsz,
+                    (CUstream stream, int mode, CUgraph graph, CUgraphRecaptureCallback function, void *data),
+                    recapture(engine_stream_handle(stream, own), mode, graph, function, data))
+LIBCUDA_STREAM_PAIR(cuStreamEndCapture, _ptsz, (CUstream stream, CUgraph *graph),
+                    libcuda_result(engine_capture_end(engine_stream_handle(stream, own), graph)))
 
 static CUresult capture_info(CUstream stream, int *status, uint64_t *id, CUgraph *graph, const CUgraphNode **nodes,
                              const engine_edge **edges, size_t *count) {
@@ -130,23 +150,24 @@ static CUresult capture_info(CUstream stream, int *status, uint64_t *id, CUgraph
   return CUDA_SUCCESS;
 }
 #define INFO CUstream stream, int *status, uint64_t *id
-LIBCUDA_PAIR(cuStreamIsCapturing, _ptsz, (CUstream stream, int *status),
-             capture_info(engine_stream_handle(stream, own), status, NULL, NULL, NULL, NULL, NULL))
-LIBCUDA_PAIR(cuStreamGetCaptureInfo, _ptsz, (INFO),
-             capture_info(engine_stream_handle(stream, own), status, id, NULL, NULL, NULL, NULL))
-LIBCUDA_PAIR(cuStreamGetCaptureInfo_v2, _ptsz, (INFO, CUgraph *graph, const CUgraphNode **nodes, size_t *count),
-             capture_info(engine_stream_handle(stream, own), status, id, graph, nodes, NULL, count))
-LIBCUDA_PAIR(cuStreamGetCaptureInfo_v3, _ptsz,
-             (INFO, CUgraph *graph, const CUgraphNode **nodes, const engine_edge **edges, size_t *count),
-             capture_info(engine_stream_handle(stream, own), status, id, graph, nodes, edges, count))
+LIBCUDA_STREAM_PAIR(cuStreamIsCapturing, _ptsz, (CUstream stream, int *status),
+                    capture_info(engine_stream_handle(stream, own), status, NULL, NULL, NULL, NULL, NULL))
+LIBCUDA_STREAM_PAIR(cuStreamGetCaptureInfo, _ptsz, (INFO),
+                    capture_info(engine_stream_handle(stream, own), status, id, NULL, NULL, NULL, NULL))
+LIBCUDA_STREAM_PAIR(cuStreamGetCaptureInfo_v2, _ptsz, (INFO, CUgraph *graph, const CUgraphNode **nodes, size_t *count),
+                    capture_info(engine_stream_handle(stream, own), status, id, graph, nodes, NULL, count))
+LIBCUDA_STREAM_PAIR(cuStreamGetCaptureInfo_v3, _ptsz,
+                    (INFO, CUgraph *graph, const CUgraphNode **nodes, const engine_edge **edges, size_t *count),
+                    capture_info(engine_stream_handle(stream, own), status, id, graph, nodes, edges, count))
 
 #define UPDATE                         \
   flags > 1 ? CUDA_ERROR_INVALID_VALUE \
             : libcuda_result(engine_capture_update(engine_stream_handle(stream, own), nodes, count, flags == 1))
-LIBCUDA_PAIR(cuStreamUpdateCaptureDependencies, _ptsz,
-             (CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags), UPDATE)
-LIBCUDA_PAIR(cuStreamUpdateCaptureDependencies_v2, _ptsz,
-             (CUstream stream, CUgraphNode *nodes, const engine_edge *edges, size_t count, unsigned flags), UPDATE)
+LIBCUDA_STREAM_PAIR(cuStreamUpdateCaptureDependencies, _ptsz,
+                    (CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags), UPDATE)
+LIBCUDA_STREAM_PAIR(cuStreamUpdateCaptureDependencies_v2, _ptsz,
+                    (CUstream stream, CUgraphNode *nodes, const engine_edge *edges, size_t count, unsigned flags),
+                    UPDATE)
 
 LIBCUDA_CALL(cuThreadExchangeStreamCaptureMode, (int *mode)) {
   LIBCUDA_TRY(libcuda_ready());

@@ -6,6 +6,28 @@
 #include "driver/driver_api/libcuda_graph.h"
 #include "driver/engine/engine_values.h"
 
+/* ---- contexts of nodes ---- */
+
+CUresult libcuda_node_where(const void *named, engine_where *where) {
+  CUcontext context = (CUcontext)(uintptr_t)named;
+  engine_green *green = (engine_green *)(uintptr_t)named;
+  if (!named) return CUDA_SUCCESS;
+  if (!engine_green_valid(green)) {
+    if (!libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+    green = libcuda_green_of(context);
+  }
+  if (green) return libcuda_result(engine_where_green(green, where));
+  *where = (engine_where){.given = true, .device = libcuda_device_of(context)};
+  return CUDA_SUCCESS;
+}
+
+/* The current one where the node has none of its own. */
+static CUcontext context_of(const engine_node_params *p) {
+  if (!p->where.given) return libcuda_current();
+  if (!p->where.green) return libcuda_context_on(p->where.device);
+  return engine_green_valid(p->where.green) ? libcuda_green_context(p->where.green) : NULL;
+}
+
 /* ---- batches of memory operations ---- */
 
 CUresult libcuda_node_values(const CUDA_BATCH_MEM_OP_NODE_PARAMS *from, engine_node_params *to) {
@@ -58,17 +80,27 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *),
     cuGraphMemsetNodeGetParams(CUgraphNode, cudaMemsetParams *),
     cuGraphMemAllocNodeGetParams(CUgraphNode, cudaMemAllocNodeParams *);
 
-/* The context is the current one: a node does not remember it. */
+static cudaMemcpyBatchNodeParams batch_of(const engine_node_params *p) {
+  return (cudaMemcpyBatchNodeParams){.count = p->batch.count,
+                                     .dsts = (void **)(uintptr_t)p->batch.to,
+                                     .srcs = (void **)(uintptr_t)p->batch.from,
+                                     .sizes = (size_t *)(uintptr_t)p->batch.sizes,
+                                     .attrs = (cudaMemcpyAttributes *)(uintptr_t)p->batch.attributes,
+                                     .attrsIdxs = (size_t *)(uintptr_t)p->batch.indices,
+                                     .numAttrs = p->batch.kinds,
+                                     .ctx = context_of(p)};
+}
+
 static CUresult describe(CUgraphNode node, const engine_node_params *p, CUgraphNodeParams *to) {
   switch (p->kind) {
   case ENGINE_NODE_KERNEL:
     LIBCUDA_TRY(cuGraphKernelNodeGetParams_v2(node, &to->kernel));
-    to->kernel.ctx = libcuda_current();
+    to->kernel.ctx = context_of(p);
     return CUDA_SUCCESS;
   case ENGINE_NODE_COPY:
-    to->memcpy.copyCtx = libcuda_current();
+    to->memcpy.copyCtx = context_of(p);
     return cuGraphMemcpyNodeGetParams(node, &to->memcpy.copyParams);
-  case ENGINE_NODE_SET: to->memset.ctx = libcuda_current(); return cuGraphMemsetNodeGetParams(node, &to->memset.params);
+  case ENGINE_NODE_SET: to->memset.ctx = context_of(p); return cuGraphMemsetNodeGetParams(node, &to->memset.params);
   case ENGINE_NODE_HOST: to->host = (cudaHostNodeParams){p->host.function, p->host.data}; return CUDA_SUCCESS;
   case ENGINE_NODE_GRAPH: to->graph.graph = p->graph; return CUDA_SUCCESS;
   case ENGINE_NODE_EMPTY: return CUDA_SUCCESS;
@@ -77,6 +109,7 @@ static CUresult describe(CUgraphNode node, const engine_node_params *p, CUgraphN
   case ENGINE_NODE_ALLOC: return cuGraphMemAllocNodeGetParams(node, &to->alloc);
   case ENGINE_NODE_FREE: to->free = p->memory.address; return CUDA_SUCCESS;
   case ENGINE_NODE_VALUES: to->memOp = values_of(p); return CUDA_SUCCESS;
+  case ENGINE_NODE_BATCH: to->memcpyBatch = batch_of(p); return CUDA_SUCCESS;
   case ENGINE_NODE_CONDITIONAL:
     to->conditional = (cudaConditionalNodeParams){.handle = p->conditional.handle,
                                                   .type = (int)p->conditional.type,

@@ -119,13 +119,14 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUst
   *out = address;
   return CUDA_SUCCESS;
 }
-LIBCUDA_PAIR(cuMemAllocAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUstream stream),
-             allocate(address, bytes, NULL, engine_stream_handle(stream, own),
-                      private_call_name("cuMemAllocAsync", "cudaMallocAsync"), BY_RUNTIME))
-LIBCUDA_PAIR(cuMemAllocFromPoolAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream),
-             pool ? allocate(address, bytes, pool, engine_stream_handle(stream, own),
-                             private_call_name("cuMemAllocFromPoolAsync", "cudaMallocFromPoolAsync"), BY_RUNTIME)
-                  : CUDA_ERROR_INVALID_VALUE)
-LIBCUDA_PAIR(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream),
-             address || BY_RUNTIME ? libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own)))
-                                   : CUDA_ERROR_INVALID_VALUE)
+LIBCUDA_STREAM_PAIR(cuMemAllocAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUstream stream),
+                    allocate(address, bytes, NULL, engine_stream_handle(stream, own),
+                             private_call_name("cuMemAllocAsync", "cudaMallocAsync"), BY_RUNTIME))
+LIBCUDA_STREAM_PAIR(cuMemAllocFromPoolAsync, _ptsz,
+                    (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream),
+                    pool ? allocate(address, bytes, pool, engine_stream_handle(stream, own),
+                                    private_call_name("cuMemAllocFromPoolAsync", "cudaMallocFromPoolAsync"), BY_RUNTIME)
+                         : CUDA_ERROR_INVALID_VALUE)
+LIBCUDA_STREAM_PAIR(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream),
+                    address || BY_RUNTIME ? libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own)))
+                                          : CUDA_ERROR_INVALID_VALUE)

@@ -20,7 +20,7 @@ LIBCUDA_CALL(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int
 }
 
 LIBCUDA_CALL(cuStreamDestroy_v2, (CUstream stream)) {
-  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(libcuda_enter_by(stream));
   return stream ? libcuda_result(engine_stream_destroy(stream)) : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -86,25 +86,27 @@ static CUresult stream_device(CUstream stream, bool own, CUdevice *device) {
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_PAIR(cuStreamGetPriority, _ptsz, (CUstream stream, int *priority), stream_priority(stream, own, priority))
-LIBCUDA_PAIR(cuStreamGetFlags, _ptsz, (CUstream stream, unsigned *flags), stream_flags(stream, own, flags))
-LIBCUDA_PAIR(cuStreamGetId, _ptsz, (CUstream stream, unsigned long long *id), stream_id(stream, own, id))
-LIBCUDA_PAIR(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext *context), stream_context(stream, own, context))
-LIBCUDA_PAIR(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *context, CUgreenCtx *green),
-             stream_contexts(stream, own, context, green))
+LIBCUDA_STREAM_PAIR(cuStreamGetPriority, _ptsz, (CUstream stream, int *priority),
+                    stream_priority(stream, own, priority))
+LIBCUDA_STREAM_PAIR(cuStreamGetFlags, _ptsz, (CUstream stream, unsigned *flags), stream_flags(stream, own, flags))
+LIBCUDA_STREAM_PAIR(cuStreamGetId, _ptsz, (CUstream stream, unsigned long long *id), stream_id(stream, own, id))
+LIBCUDA_STREAM_PAIR(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext *context), stream_context(stream, own, context))
+LIBCUDA_STREAM_PAIR(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *context, CUgreenCtx *green),
+                    stream_contexts(stream, own, context, green))
 LIBCUDA_CALL(cuStreamGetGreenCtx, (CUstream stream, CUgreenCtx *green)) {
-  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(libcuda_enter_by(stream));
   return stream_green(stream, green);
 }
-LIBCUDA_PAIR(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *device), stream_device(stream, own, device))
-LIBCUDA_PAIR(cuStreamSynchronize, _ptsz, (CUstream stream),
-             libcuda_result(engine_stream_synchronize(engine_stream_handle(stream, own))))
-LIBCUDA_PAIR(cuStreamQuery, _ptsz, (CUstream stream),
-             libcuda_result(engine_stream_query(engine_stream_handle(stream, own))))
-LIBCUDA_PAIR(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned flags),
-             flags & ~1u ? CUDA_ERROR_INVALID_VALUE
-                         : libcuda_result(flags ? engine_stream_wait_external(engine_stream_handle(stream, own), event)
-                                                : engine_stream_wait(engine_stream_handle(stream, own), event)))
+LIBCUDA_STREAM_PAIR(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *device), stream_device(stream, own, device))
+LIBCUDA_STREAM_PAIR(cuStreamSynchronize, _ptsz, (CUstream stream),
+                    libcuda_result(engine_stream_synchronize(engine_stream_handle(stream, own))))
+LIBCUDA_STREAM_PAIR(cuStreamQuery, _ptsz, (CUstream stream),
+                    libcuda_result(engine_stream_query(engine_stream_handle(stream, own))))
+LIBCUDA_STREAM_PAIR(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned flags),
+                    flags & ~1u
+                        ? CUDA_ERROR_INVALID_VALUE
+                        : libcuda_result(flags ? engine_stream_wait_external(engine_stream_handle(stream, own), event)
+                                               : engine_stream_wait(engine_stream_handle(stream, own), event)))
 
 /* Which stream may touch a managed allocation does not change what is right here: checked and accepted. */
 static CUresult attach(CUdeviceptr pointer, size_t bytes, unsigned flags) {
@@ -113,8 +115,8 @@ static CUresult attach(CUdeviceptr pointer, size_t bytes, unsigned flags) {
   bool whole = !bytes || bytes == found.bytes;
   return one && whole && found.memory == ENGINE_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-LIBCUDA_PAIR(cuStreamAttachMemAsync, _ptsz, (CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags),
-             attach(pointer, bytes, flags))
+LIBCUDA_STREAM_PAIR(cuStreamAttachMemAsync, _ptsz, (CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags),
+                    attach(pointer, bytes, flags))
 
 /* ---- host functions ---- */
 
@@ -122,13 +124,15 @@ static CUresult launch_host(CUstream stream, bool own, cudaHostFn_t function, vo
   if (!function) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_stream_host(engine_stream_handle(stream, own), function, data));
 }
-LIBCUDA_PAIR(cuLaunchHostFunc, _ptsz, (CUstream stream, cudaHostFn_t function, void *data),
-             launch_host(stream, own, function, data))
+LIBCUDA_STREAM_PAIR(cuLaunchHostFunc, _ptsz, (CUstream stream, cudaHostFn_t function, void *data),
+                    launch_host(stream, own, function, data))
 
 /* How the driver's thread waits for its turn; here the function runs in the thread that works on the stream. */
 enum { HOST_TASK_BLOCKING, HOST_TASK_SPIN_WAIT };
-LIBCUDA_PAIR(cuLaunchHostFunc_v2, _ptsz, (CUstream stream, cudaHostFn_t function, void *data, unsigned sync_mode),
-             sync_mode > HOST_TASK_SPIN_WAIT ? CUDA_ERROR_INVALID_VALUE : launch_host(stream, own, function, data))
+LIBCUDA_STREAM_PAIR(cuLaunchHostFunc_v2, _ptsz,
+                    (CUstream stream, cudaHostFn_t function, void *data, unsigned sync_mode),
+                    sync_mode > HOST_TASK_SPIN_WAIT ? CUDA_ERROR_INVALID_VALUE
+                                                    : launch_host(stream, own, function, data))
 
 typedef void (*stream_callback)(CUstream stream, CUresult status, void *data);
 typedef struct callback_call {
@@ -151,8 +155,8 @@ static CUresult add_callback(CUstream stream, bool own, stream_callback function
   if (result) free(call);
   return result;
 }
-LIBCUDA_PAIR(cuStreamAddCallback, _ptsz, (CUstream stream, stream_callback function, void *data, unsigned flags),
-             add_callback(stream, own, function, data, flags))
+LIBCUDA_STREAM_PAIR(cuStreamAddCallback, _ptsz, (CUstream stream, stream_callback function, void *data, unsigned flags),
+                    add_callback(stream, own, function, data, flags))
 
 /* ---- events ---- */
 
@@ -163,29 +167,30 @@ LIBCUDA_CALL(cuEventCreate, (CUevent * event, unsigned flags)) {
 }
 
 LIBCUDA_CALL(cuEventDestroy_v2, (CUevent event)) {
-  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(libcuda_enter_by(event));
   return libcuda_result(engine_event_destroy(event));
 }
 
-LIBCUDA_PAIR(cuEventRecord, _ptsz, (CUevent event, CUstream stream),
-             libcuda_result(engine_event_record(event, engine_stream_handle(stream, own))))
-LIBCUDA_PAIR(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned flags),
-             flags & ~1u ? CUDA_ERROR_INVALID_VALUE
-                         : libcuda_result(flags ? engine_event_record_external(event, engine_stream_handle(stream, own))
-                                                : engine_event_record(event, engine_stream_handle(stream, own))))
+LIBCUDA_STREAM_PAIR(cuEventRecord, _ptsz, (CUevent event, CUstream stream),
+                    libcuda_result(engine_event_record(event, engine_stream_handle(stream, own))))
+LIBCUDA_STREAM_PAIR(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned flags),
+                    flags & ~1u
+                        ? CUDA_ERROR_INVALID_VALUE
+                        : libcuda_result(flags ? engine_event_record_external(event, engine_stream_handle(stream, own))
+                                               : engine_event_record(event, engine_stream_handle(stream, own))))
 
 LIBCUDA_CALL(cuEventQuery, (CUevent event)) {
-  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(libcuda_enter_by(event));
   return libcuda_result(engine_event_query(event));
 }
 
 LIBCUDA_CALL(cuEventSynchronize, (CUevent event)) {
-  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(libcuda_enter_by(event));
   return libcuda_result(engine_event_synchronize(event));
 }
 
 static CUresult elapsed(float *milliseconds, CUevent start, CUevent stop) {
-  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(libcuda_enter_by(start));
   if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
   return libcuda_result(engine_event_elapsed(start, stop, milliseconds));
 }

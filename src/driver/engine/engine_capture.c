@@ -50,9 +50,17 @@ static cudaError_t capture_node(engine_stream *stream, engine_node_params *param
   for (size_t i = 0; i < stream->tips.count; i++) /* the program may have destroyed some */
     if (engine_node_live(stream->tips.items[i])) stream->tips.items[kept++] = stream->tips.items[i];
   stream->tips.count = kept;
-  cudaError_t error = engine_graph_add_locked(capture->graph, stream->device, stream->tips.items, NULL,
-                                              stream->tips.count, params, &node);
-  if (error) return invalidate(capture, error);
+  if (!params->where.given) params->where = engine_where_now(stream);
+  cudaError_t error;
+  if (capture->again) {
+    error = engine_recapture_node(capture, stream->device, stream->tips.items, stream->tips.count, params, &node);
+    if (error) return error;
+    if (!engine_stream_lives(stream)) return cudaErrorStreamCaptureInvalidated;
+  } else {
+    error = engine_graph_add_locked(capture->graph, stream->device, stream->tips.items, NULL, stream->tips.count,
+                                    params, &node);
+    if (error) return invalidate(capture, error);
+  }
   stream->tips.count = 0;
   FF_PUSH(&stream->tips, node);
   return cudaSuccess;
@@ -157,8 +165,8 @@ cudaError_t engine_stream_wait_external(cudaStream_t stream, cudaEvent_t event) 
 
 /* ---- begin and end ---- */
 
-static cudaError_t begin_locked(engine_stream *stream, int mode, engine_graph *graph, engine_node *const *tips,
-                                size_t count) {
+cudaError_t engine_capture_begin_locked(engine_stream *stream, int mode, engine_graph *graph, engine_node *const *tips,
+                                        size_t count) {
   if (engine_stream_is_legacy(stream)) return cudaErrorStreamCaptureUnsupported;
   if (stream->capture) return cudaErrorIllegalState;
   if (graph && (!engine_graph_live(graph) || graph->exec)) return cudaErrorInvalidValue;
@@ -186,7 +194,7 @@ cudaError_t engine_capture_begin(cudaStream_t handle, int mode, engine_graph *gr
   cudaError_t error = engine_enter();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  error = stream ? begin_locked(stream, mode, graph, tips, count) : engine_stream_error(handle);
+  error = stream ? engine_capture_begin_locked(stream, mode, graph, tips, count) : engine_stream_error(handle);
   engine_leave();
   return error;
 }
@@ -241,9 +249,10 @@ static cudaError_t end_locked(engine_stream *stream, engine_graph **graph) {
     return cudaErrorStreamCaptureWrongThread;
   if (capture->origin != stream) return invalidate(capture, cudaErrorStreamCaptureUnmatched);
   engine_graph *made = capture->graph;
-  cudaError_t error = capture->invalid  ? cudaErrorStreamCaptureInvalidated
-                      : joined(capture) ? cudaSuccess
-                                        : cudaErrorStreamCaptureUnjoined;
+  cudaError_t error = capture->invalid                   ? cudaErrorStreamCaptureInvalidated
+                      : !joined(capture)                 ? cudaErrorStreamCaptureUnjoined
+                      : !engine_recapture_whole(capture) ? cudaErrorGraphRecaptureFailure
+                                                         : cudaSuccess;
   bool drop = error && made && !capture->given;
   finish(capture);
   if (drop) engine_graph_free(made);

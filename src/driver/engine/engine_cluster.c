@@ -57,10 +57,22 @@ static cudaError_t blocks_of(const engine_launch *launch, engine_function_info *
   return cudaSuccess;
 }
 
+/* More blocks than a cluster can have on any device. Asking whether such a cluster fits is no error, as launching it
+ * is: none does. cuTENSOR asks for 32 blocks first, and gives up where it gets an error. */
+static bool is_beyond_all(const engine_launch *launch) {
+  uint64_t blocks = 1;
+  for (int axis = 0; axis < 3; axis++) blocks *= launch->cluster[axis] ? launch->cluster[axis] : 1;
+  return blocks > MOST_BLOCKS;
+}
+
 cudaError_t engine_occupancy_clusters(const engine_launch *launch, int *clusters) {
   engine_function_info info;
   uint32_t fitting = 0, shape[3], blocks = 1;
   cudaError_t error = blocks_of(launch, &info, &fitting);
+  if (!error && !info.kernel.cluster[0] && is_beyond_all(launch)) {
+    *clusters = 0;
+    return cudaSuccess;
+  }
   if (!error) error = engine_cluster_find(launch, &info, shape);
   if (error) return error;
   for (int axis = 0; axis < 3; axis++) blocks *= shape[axis] ? shape[axis] : 1;

@@ -32,6 +32,7 @@ static void drop_params(engine_node *node) {
   if (node->params.kind == ENGINE_NODE_CONDITIONAL) free(node->params.conditional.bodies);
   free((void *)(uintptr_t)node->params.values.list);
   node->params.values.list = NULL;
+  engine_copies_free(&node->params.batch);
   node->params.graph = NULL;
   node->params.conditional.bodies = NULL;
 }
@@ -116,6 +117,7 @@ static cudaError_t check_params(const engine_node *node, const engine_node_param
     return engine_graph_memory_check(params);
   case ENGINE_NODE_EMPTY: return cudaSuccess;
   case ENGINE_NODE_VALUES: return engine_values_check_locked(params->values.list, params->values.count);
+  case ENGINE_NODE_BATCH: return engine_copies_check_locked(&params->batch);
   default: return cudaErrorInvalidValue;
   }
 }
@@ -188,7 +190,7 @@ cudaError_t engine_node_check(const engine_node *node, const engine_node_params 
   return error;
 }
 
-cudaError_t engine_node_assign(engine_node *node, const engine_node_params *params) {
+static cudaError_t assign(engine_node *node, const engine_node_params *params) {
   if (params->kind == ENGINE_NODE_KERNEL) return assign_launch(node, params);
   if (params->kind == ENGINE_NODE_GRAPH) return assign_child(node, params);
   if (params->kind == ENGINE_NODE_CONDITIONAL) return assign_conditional(node, params);
@@ -196,12 +198,25 @@ cudaError_t engine_node_assign(engine_node *node, const engine_node_params *para
   cudaError_t error = check_params(node, params);
   if (error) return error;
   if (params->kind == ENGINE_NODE_ALLOC) return assign_alloc(node, params);
-  /* before the node's own goes: the list may be that one */
+  /* before the node's own go: the lists may be those */
   engine_value *values = params->kind == ENGINE_NODE_VALUES ? copy_values(params) : NULL;
+  engine_batch batch = {.count = 0};
+  if (params->kind == ENGINE_NODE_BATCH) batch = engine_copies_keep(&params->batch);
   drop_params(node);
   node->params = *params;
   node->params.values.list = values;
+  node->params.batch = batch;
   return cudaSuccess;
+}
+
+cudaError_t engine_node_assign(engine_node *node, const engine_node_params *params) {
+  const engine_where before = node->params.where;
+  const int device = node->device;
+  if (params->where.given) node->device = params->where.device; /* the kernel's code is that device's */
+  cudaError_t error = assign(node, params);
+  if (error) node->device = device;
+  else if (!params->where.given) node->params.where = before;
+  return error;
 }
 
 /* ---- nodes and edges ---- */
@@ -295,9 +310,11 @@ cudaError_t engine_graph_add(engine_graph *graph, engine_node *const *before, co
   if (!node || (count && !before)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = engine_graph_live(graph)
-              ? engine_graph_add_locked(graph, engine_device_of(NULL), before, edges, count, params, node)
-              : cudaErrorInvalidValue;
+  engine_capture *again = engine_recapture_of(graph);
+  if (!params->where.given) params->where = engine_where_now(NULL);
+  if (!engine_graph_live(graph)) error = cudaErrorInvalidValue;
+  else if (again) error = engine_recapture_node(again, engine_device_of(NULL), before, count, params, node);
+  else error = engine_graph_add_locked(graph, engine_device_of(NULL), before, edges, count, params, node);
   engine_leave();
   return error;
 }
@@ -450,6 +467,7 @@ static engine_node *node_copy(const engine_node *node, engine_graph *into, uint3
   copy->params.graph = NULL;
   copy->params.conditional.bodies = NULL;
   copy->params.values.list = node->params.values.list ? copy_values(&node->params) : NULL;
+  if (node->params.kind == ENGINE_NODE_BATCH) copy->params.batch = engine_copies_keep(&node->params.batch);
   copy->disabled = node->disabled;
   if (node->packed) {
     size_t bytes = node->params.launch.packed_bytes; /* the function may be gone with its module: it is not looked at */

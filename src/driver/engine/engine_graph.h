@@ -15,6 +15,7 @@
 #ifndef FF_DRIVER_ENGINE_GRAPH_H
 #define FF_DRIVER_ENGINE_GRAPH_H
 
+#include "driver/copy_attributes.h"
 #include "driver/engine/engine.h"
 
 typedef struct engine_graph engine_graph;
@@ -35,14 +36,36 @@ typedef enum engine_node_kind { /* CUgraphNodeType, cudaGraphNodeType */
                                 ENGINE_NODE_FREE = 11,
                                 ENGINE_NODE_VALUES = 12, /* CU_GRAPH_NODE_TYPE_BATCH_MEM_OP */
                                 ENGINE_NODE_CONDITIONAL = 13,
+                                ENGINE_NODE_BATCH = 14,
 } engine_node_kind;
 
 typedef struct engine_edge {
   unsigned char from_port, to_port, type, reserved[5];
 } engine_edge; /* cudaGraphEdgeData */
 
+/* `count` copies of sizes[i] bytes from from[i] to to[i]; those from indices[k] on are of kind attributes[k]
+ * (copy_attributes.h). */
+typedef struct engine_batch {
+  const uint64_t *to, *from;
+  const size_t *sizes, *indices;
+  const cudaMemcpyAttributes *attributes;
+  size_t count, kinds;
+} engine_batch;
+
+/* The context that a node is to run in. Not given: on the device that is current when the node is added, on the SMs of
+ * the green context that is current then, or, without one, of the stream that the graph is launched in. */
+typedef struct engine_where {
+  bool given;
+  int device;
+  engine_green *green; /* NULL: all SMs of the device */
+  uint64_t green_id;   /* set by engine_where_green */
+} engine_where;
+/* cudaErrorContextIsDestroyed: it is none. */
+ENGINE_API cudaError_t engine_where_green(engine_green *green, engine_where *where);
+
 typedef struct engine_node_params { /* only what the kind names */
   engine_node_kind kind;
+  engine_where where;   /* KERNEL, COPY, SET, BATCH; changed parameters that do not give it leave it */
   engine_launch launch; /* KERNEL; its arguments are copied, its stream is not looked at */
   engine_copy copy;     /* COPY */
   engine_set set;       /* SET */
@@ -62,6 +85,7 @@ typedef struct engine_node_params { /* only what the kind names */
     const union engine_value *list;
     size_t count;
   } values;
+  engine_batch batch; /* BATCH: the lists are copied, and the copies are the node's */
   /* bodies are made by engine_graph_add */
   struct {
     uint64_t handle;
@@ -171,6 +195,17 @@ typedef struct engine_capture_info {
 /* `graph` NULL: into a new one. */
 ENGINE_API cudaError_t engine_capture_begin(cudaStream_t stream, int mode, engine_graph *graph,
                                             engine_node *const *tips, size_t count);
+/* Into the nodes that the graph has, in the order of their making (engine_recapture.c). `tell`: for each that gets
+ * other parameters; captured: a node that has them, and is gone afterwards; false: it shall not. NULL: they always
+ * may. */
+enum { ENGINE_RECAPTURE_ELIGIBLE, ENGINE_RECAPTURE_INELIGIBLE }; /* may an exec's node get them, too? */
+typedef struct engine_recapture {
+  bool (*tell)(const struct engine_recapture *hook, engine_node *node, engine_node *captured, int eligible);
+  void (*function)(void); /* tell's */
+  void *data;
+} engine_recapture;
+ENGINE_API cudaError_t engine_recapture_begin(cudaStream_t stream, int mode, engine_graph *graph,
+                                              const engine_recapture *hook);
 /* *graph is NULL where it fails */
 ENGINE_API cudaError_t engine_capture_end(cudaStream_t stream, engine_graph **graph);
 ENGINE_API cudaError_t engine_capture_query(cudaStream_t stream, engine_capture_info *info);
@@ -179,6 +214,11 @@ ENGINE_API cudaError_t engine_capture_exchange(int *mode); /* this thread's */
 /* cudaEventRecordExternal, cudaEventWaitExternal: in a capture they become nodes; else as without. */
 ENGINE_API cudaError_t engine_event_record_external(cudaEvent_t event, cudaStream_t stream);
 ENGINE_API cudaError_t engine_stream_wait_external(cudaStream_t stream, cudaEvent_t event);
+
+/* In the stream, in the list's order, or, if that is captured, as one node of its graph. cudaErrorInvalidValue: an
+ * empty batch, lists that are not there, kinds that no copy has, or what engine_copy_run refuses: *failed is its number
+ * then (NULL: not asked), and what came before it has been done. */
+ENGINE_API cudaError_t engine_copies_run(const engine_batch *batch, cudaStream_t stream, size_t *failed);
 
 /* ---- user objects ---- */
 

@@ -23,6 +23,7 @@ const char *engine_node_kind_name(engine_node_kind kind) {
   case ENGINE_NODE_FREE: return "free";
   case ENGINE_NODE_CONDITIONAL: return "conditional";
   case ENGINE_NODE_VALUES: return "batch mem op";
+  case ENGINE_NODE_BATCH: return "memcpy batch";
   }
   return "?";
 }
@@ -43,6 +44,7 @@ static void label(ff_text *out, const engine_node *node, unsigned flags) {
     ff_text_add(out, "\\n%#llx to %#llx, %llu x %llu x %llu bytes", (unsigned long long)p->copy.from,
                 (unsigned long long)p->copy.to, (unsigned long long)p->copy.width, (unsigned long long)p->copy.height,
                 (unsigned long long)p->copy.depth);
+  if (p->kind == ENGINE_NODE_BATCH && verbose) ff_text_add(out, "\\n%zu copies", p->batch.count);
   if (p->kind == ENGINE_NODE_SET && verbose)
     ff_text_add(out, "\\n%#llx, %llu x %llu, value %u", (unsigned long long)p->set.to, (unsigned long long)p->set.width,
                 (unsigned long long)p->set.height, p->set.value);

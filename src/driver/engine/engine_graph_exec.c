@@ -327,8 +327,16 @@ static bool same_operations(const engine_node_params *a, const engine_node_param
   return same;
 }
 
-static int parameter_change(const engine_node *ours, const engine_node *theirs) {
+/* What a node of an exec is given may not change where it runs. */
+static bool stays(const engine_node *node, const engine_where *where) {
+  const engine_where *before = &node->params.where;
+  if (!where->given) return true;
+  return where->device == node->device && where->green == (before->given ? before->green : NULL);
+}
+
+int engine_node_change(const engine_node *ours, const engine_node *theirs) {
   const engine_node_params *a = &ours->params, *b = &theirs->params;
+  if (!stays(ours, &b->where)) return ENGINE_UPDATE_PARAMETERS;
   switch (a->kind) {
   case ENGINE_NODE_ALLOC:
     return a->memory.bytes == b->memory.bytes && ours->memory == theirs->memory ? 0 : ENGINE_UPDATE_UNSUPPORTED;
@@ -344,6 +352,7 @@ static int parameter_change(const engine_node *ours, const engine_node *theirs) 
                ? 0
                : ENGINE_UPDATE_PARAMETERS;
   case ENGINE_NODE_VALUES: return same_operations(a, b) ? 0 : ENGINE_UPDATE_PARAMETERS;
+  case ENGINE_NODE_BATCH: return engine_copies_replace(&a->batch, &b->batch) ? 0 : ENGINE_UPDATE_PARAMETERS;
   case ENGINE_NODE_SET:
     return a->set.height == b->set.height || (a->set.height == 1) == (b->set.height == 1) ? 0
                                                                                           : ENGINE_UPDATE_PARAMETERS;
@@ -377,7 +386,7 @@ static bool same_shape(const engine_graph *ours, const engine_graph *theirs, eng
     const engine_node *a = ours->nodes.items[i], *b = theirs->nodes.items[i];
     if (!same_edges(a, b)) return say(verdict, ENGINE_UPDATE_TOPOLOGY, b);
     if (a->params.kind != b->params.kind) return say(verdict, ENGINE_UPDATE_KIND, b);
-    int change = parameter_change(a, b);
+    int change = engine_node_change(a, b);
     /* its module may be gone, or its memory */
     if (!change && engine_node_check(a, &b->params)) change = ENGINE_UPDATE_PARAMETERS;
     if (change) return say(verdict, change, b);
@@ -426,7 +435,10 @@ static cudaError_t set_locked(engine_exec *exec, engine_node *node, const engine
   if (!ours || ours->params.kind != params->kind) return cudaErrorInvalidValue;
   if (params->kind == ENGINE_NODE_ALLOC || params->kind == ENGINE_NODE_FREE || params->kind == ENGINE_NODE_CONDITIONAL)
     return cudaErrorNotSupported;
+  if (!stays(ours, &params->where)) return cudaErrorInvalidValue;
   if (params->kind == ENGINE_NODE_VALUES && !same_operations(&ours->params, params)) return cudaErrorInvalidValue;
+  if (params->kind == ENGINE_NODE_BATCH && !engine_copies_replace(&ours->params.batch, &params->batch))
+    return cudaErrorInvalidValue;
   if (params->kind != ENGINE_NODE_GRAPH) return engine_node_assign(ours, params);
   engine_verdict verdict;
   if (!engine_graph_live(params->graph)) return cudaErrorInvalidValue;
@@ -550,6 +562,7 @@ static cudaError_t run_node(engine_exec *exec, engine_node *node, engine_stream 
   case ENGINE_NODE_SET: return engine_set_on(p->set, stream, true);
   case ENGINE_NODE_HOST: return run_host(p, stream);
   case ENGINE_NODE_VALUES: return run_values(exec, node, stream);
+  case ENGINE_NODE_BATCH: return engine_copies_on(&p->batch, stream);
   case ENGINE_NODE_GRAPH: return run_graph(exec, p->graph, stream);
   case ENGINE_NODE_CONDITIONAL: return run_conditional(exec, node, stream);
   case ENGINE_NODE_ALLOC: return engine_graph_memory_take(node->memory, stream);
@@ -573,7 +586,7 @@ static engine_stream *branch_stream(engine_exec *exec, const engine_graph *graph
   size_t at = graph->first_branch + branch - 1;
   while (exec->streams.count <= at) FF_PUSH(&exec->streams, NULL);
   engine_stream **place = &exec->streams.items[at];
-  bool moved = *place && ((*place)->green != main->green || (*place)->device != main->device);
+  bool moved = *place && ((*place)->green != main->green || (*place)->device != main->device || (*place)->orphan);
   if (moved && exec->running == 1) { /* else another launch is on it */
     engine_stream_free(*place);
     *place = NULL;
@@ -582,13 +595,19 @@ static engine_stream *branch_stream(engine_exec *exec, const engine_graph *graph
   return *place;
 }
 
-/* The stream for what is to run on that device, in the place of the branch's. */
-static engine_stream *stream_on(engine_exec *exec, int device, engine_stream *branch) {
-  if (branch->device == device) return branch;
+static bool runs_there(const engine_stream *stream, const engine_node *node, const engine_green *green) {
+  return stream->device == node->device && stream->green == green && !stream->orphan;
+}
+
+/* The stream for the node, in the place of its branch's. */
+static engine_stream *stream_on(engine_exec *exec, const engine_node *node, engine_stream *branch) {
+  const engine_where *where = &node->params.where;
+  engine_green *green = where->given ? where->green : branch->device == node->device ? branch->green : NULL;
+  if (runs_there(branch, node, green)) return branch;
   for (size_t i = 0; i < exec->detours.count; i++)
-    if (exec->detours.items[i].branch == branch && exec->detours.items[i].stream->device == device)
+    if (exec->detours.items[i].branch == branch && runs_there(exec->detours.items[i].stream, node, green))
       return exec->detours.items[i].stream;
-  engine_detour made = {branch, engine_stream_make(device, cudaStreamNonBlocking, branch->priority, NULL)};
+  engine_detour made = {branch, engine_stream_make(node->device, cudaStreamNonBlocking, branch->priority, green)};
   FF_PUSH(&exec->detours, made);
   return made.stream;
 }
@@ -598,9 +617,9 @@ static void follow(engine_stream *stream, engine_stream *after) {
 }
 
 static cudaError_t run_on_device(engine_exec *exec, engine_node *node, engine_stream *own) {
-  bool anywhere = node->params.kind != ENGINE_NODE_KERNEL && node->params.kind != ENGINE_NODE_COPY &&
-                  node->params.kind != ENGINE_NODE_SET;
-  engine_stream *there = anywhere ? own : stream_on(exec, node->device, own);
+  bool anywhere = !is_of_device(node) && node->params.kind != ENGINE_NODE_BATCH;
+  if (!anywhere && !engine_where_live(&node->params.where)) return cudaErrorContextIsDestroyed;
+  engine_stream *there = anywhere ? own : stream_on(exec, node, own);
   follow(there, own);
   cudaError_t error = run_node(exec, node, there);
   follow(own, there);

@@ -80,7 +80,7 @@ struct engine_graph {
   engine_graph *next;
 };
 
-/* Where nodes of another device than their branch's run. */
+/* Where nodes of another device or context than their branch's run. */
 typedef struct engine_detour {
   const engine_stream *branch;
   engine_stream *stream;
@@ -118,6 +118,9 @@ typedef struct engine_capture {
   engine_stream *origin;
   FF_VEC(engine_node *) left; /* the tips of streams that were destroyed meanwhile */
   bool invalid;
+  bool again; /* engine_recapture.c: into nodes that are there; then: */
+  engine_recapture recapture;
+  size_t next_node; /* those before it in the graph have been captured */
   struct engine_capture *next;
 } engine_capture;
 
@@ -144,21 +147,46 @@ cudaError_t engine_graph_add_locked(engine_graph *graph, int device, engine_node
                                     engine_node **node);
 /* Checks the parameters and takes them over; those that the node had go. */
 cudaError_t engine_node_assign(engine_node *node, const engine_node_params *params);
+/* Why one of an exec could not take over the other's, which are of its kind: ENGINE_UPDATE_*; 0: it can. */
+int engine_node_change(const engine_node *ours, const engine_node *theirs);
 /* would it be taken over? Nothing changes */
 cudaError_t engine_node_check(const engine_node *node, const engine_node_params *params);
 bool engine_node_depends(const engine_node *node, const engine_node *wanted); /* comes after it, or is it */
 bool engine_graph_sort(engine_graph *graph); /* fills `order`; false: there is a cycle */
 const char *engine_node_kind_name(engine_node_kind kind);
 
+/* engine_capture.c, engine_recapture.c: the lock is held */
+cudaError_t engine_capture_begin_locked(engine_stream *stream, int mode, engine_graph *graph, engine_node *const *tips,
+                                        size_t count);
+engine_capture *engine_recapture_of(const engine_graph *graph); /* that goes on; NULL: none */
+/* As engine_graph_add_locked; the lock is free meanwhile. Where it fails, the capture, if it is still there, is
+ * invalid. */
+cudaError_t engine_recapture_node(engine_capture *capture, int device, engine_node *const *before, size_t count,
+                                  engine_node_params *params, engine_node **node);
+bool engine_recapture_whole(const engine_capture *capture); /* no node is left; or it is no such capture */
+
 /* engine_values.c: the lock is held; a list that a node has may run later in memory that is not there yet. */
 union engine_value;
 cudaError_t engine_values_check_locked(const union engine_value *list, size_t count);
 bool engine_value_replaces(const union engine_value *old, const union engine_value *other); /* may it, in an exec? */
+bool engine_values_same(const union engine_value *a, const union engine_value *b, size_t count);
 /* *there: true for what does not wait */
 cudaError_t engine_value_look_locked(const union engine_value *v, bool *there);
 cudaError_t engine_value_wait_locked(const union engine_value *v); /* the lock is free meanwhile */
 /* nothing for what does not write */
 cudaError_t engine_value_write_on(const union engine_value *v, engine_stream *stream);
+
+/* engine_green.c: the lock is held. What is current in this thread or, with a stream, what the stream is of; not given:
+ * no green context. */
+engine_where engine_where_now(const engine_stream *stream);
+bool engine_where_live(const engine_where *where);
+
+/* engine_batch.c: the lock is held */
+cudaError_t engine_copies_check_locked(const engine_batch *batch);              /* nothing but the copies */
+bool engine_copies_replace(const engine_batch *old, const engine_batch *other); /* may it, in an exec? */
+engine_batch engine_copies_keep(const engine_batch *batch);                     /* lists of its own */
+void engine_copies_free(engine_batch *batch);                                   /* such ones, or none */
+cudaError_t engine_copies_on(const engine_batch *batch, engine_stream *stream); /* as a graph's node */
 
 void engine_graph_hold(engine_graph *graph, engine_object *object); /* one reference more, which is the graph's */
 void engine_object_drop(engine_object *object, bool held);          /* one less; held: it was a graph's */

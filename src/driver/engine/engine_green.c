@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_graph_private.h"
 
 static _Thread_local engine_green *current; /* may be gone: current_id says whether it is still the one */
 static _Thread_local uint64_t current_id;
@@ -139,6 +139,30 @@ void engine_green_use(engine_green *green) {
     current_id = green->id;
   }
   pthread_mutex_unlock(&ff_engine.lock);
+}
+
+/* ---- nodes of graphs ---- */
+
+static engine_where where_of(engine_green *green) {
+  return green ? (engine_where){.given = true, .device = green->device, .green = green, .green_id = green->id}
+               : (engine_where){.given = false};
+}
+
+engine_where engine_where_now(const engine_stream *stream) {
+  return where_of(stream ? stream->green : engine_green_current());
+}
+
+bool engine_where_live(const engine_where *where) {
+  return !where->green || (is_live(where->green) && where->green->id == where->green_id);
+}
+
+cudaError_t engine_where_green(engine_green *green, engine_where *where) {
+  cudaError_t error = engine_enter_now();
+  if (error) return error;
+  if (is_live(green)) *where = where_of(green);
+  else error = cudaErrorContextIsDestroyed;
+  engine_leave();
+  return error;
 }
 
 /* ---- streams ---- */

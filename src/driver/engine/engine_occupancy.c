@@ -135,8 +135,7 @@ cudaError_t engine_occupancy_shared(engine_function *function, uint32_t blocks, 
   if (without.blocks < blocks) return cudaErrorInvalidValue;
   const machine_spec *m = ff_engine.machine;
   uint64_t each = allocation_shared_each(m, blocks), taken = info.kernel.static_shared;
-  uint64_t most = m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block;
-  *bytes = least(each > taken ? each - taken : 0, most > taken ? most - taken : 0);
+  *bytes = least(each > taken ? each - taken : 0, info.max_dynamic_shared); /* no more can be launched */
   return cudaSuccess;
 }
 

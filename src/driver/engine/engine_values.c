@@ -48,6 +48,16 @@ cudaError_t engine_values_check_locked(const engine_value *list, size_t count) {
   return error;
 }
 
+bool engine_values_same(const engine_value *a, const engine_value *b, size_t count) {
+  bool same = true;
+  for (size_t i = 0; same && i < count; i++) {
+    bool reaches = waits(&a[i]) || writes(&a[i]);
+    same = a[i].type == b[i].type && (!reaches || (a[i].of.address == b[i].of.address &&
+                                                   a[i].of.value == b[i].of.value && a[i].of.flags == b[i].of.flags));
+  }
+  return same;
+}
+
 bool engine_value_replaces(const engine_value *old, const engine_value *other) {
   unsigned kept = waits(old) ? (unsigned)WAIT_FLUSH : ~0u;
   bool reaches = waits(old) || writes(old);

@@ -139,6 +139,29 @@ CUDART_API cudaError_t cudaMipmappedArrayGetMemoryRequirements(cudaArrayMemoryRe
   return engine_return(requirements(out, error, bytes, alignment, device));
 }
 
+/* Formats of several planes (NV12) are not there, and of an array with one plane there is none to be had; nor is any
+ * array sparse. */
+static cudaError_t has_none(const void *out, cudaArray_t array) {
+  uint64_t bytes = 0, alignment = 0;
+  cudaError_t error = out ? engine_array_memory((engine_array *)array, &bytes, &alignment) : cudaErrorInvalidValue;
+  return engine_return(error ? error : cudaErrorInvalidValue);
+}
+
+CUDART_API cudaError_t cudaArrayGetPlane(cudaArray_t *plane, cudaArray_t array, unsigned index) {
+  (void)index;
+  return has_none(plane, array);
+}
+
+CUDART_API cudaError_t cudaArrayGetSparseProperties(void *properties, cudaArray_t array) {
+  return has_none(properties, array);
+}
+
+CUDART_API cudaError_t cudaMipmappedArrayGetSparseProperties(void *properties, cudaMipmappedArray_t mipmap) {
+  uint64_t bytes = 0, alignment = 0;
+  cudaError_t error = properties ? engine_mipmap_memory((engine_mipmap *)mipmap, &bytes, &alignment) : cudaSuccess;
+  return engine_return(error ? error : cudaErrorInvalidValue);
+}
+
 /* ---- copies of two dimensions ---- */
 
 static bool host_side(cudaMemcpyKind kind, bool to) {

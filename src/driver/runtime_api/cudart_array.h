@@ -106,6 +106,9 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmap);
 cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags, cudaArray_t array);
 cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_t array);
 cudaError_t cudaArrayGetMemoryRequirements(cudaArrayMemoryRequirements *out, cudaArray_t array, int device);
+cudaError_t cudaArrayGetPlane(cudaArray_t *plane, cudaArray_t array, unsigned index);
+cudaError_t cudaArrayGetSparseProperties(void *properties, cudaArray_t array);
+cudaError_t cudaMipmappedArrayGetSparseProperties(void *properties, cudaMipmappedArray_t mipmap);
 cudaError_t cudaMipmappedArrayGetMemoryRequirements(cudaArrayMemoryRequirements *out, cudaMipmappedArray_t mipmap,
                                                     int device);
 CUDART_DECLARE(cudaMemcpyToArray, _ptds,

@@ -2,8 +2,8 @@
 /* Calls that put many copies or prefetches at once (CUDA Runtime API, cudaMemcpyBatchAsync, cudaMemPrefetchBatchAsync):
  * one operation each. Their order is not promised to programs; here it is the list's. From CUDA 13 on without an index
  * that tells which one failed. */
-#include "driver/copy_attributes.h"
 #include "driver/engine/engine_array.h"
+#include "driver/engine/engine_graph.h"
 #include "driver/runtime_api/cudart.h"
 
 #if CUDART_MAJOR >= 12
@@ -15,21 +15,14 @@ typedef struct copy_kinds {
 
 static cudaError_t copy_all(void *const *to, const void *const *from, const size_t *sizes, size_t count,
                             copy_kinds kinds, cudaStream_t stream, size_t *failed) {
-  if (!count || !to || !from || !sizes || !copy_attributes_valid(kinds.attributes, kinds.indices, kinds.count, count))
-    return cudaErrorInvalidValue;
-  cudaError_t error = cudaSuccess;
-  for (size_t i = 0; !error && i < count; i++) {
-    engine_copy copy = {.to = (uint64_t)(uintptr_t)to[i],
-                        .from = (uint64_t)(uintptr_t)from[i],
-                        .width = sizes[i],
-                        .height = 1,
-                        .depth = 1,
-                        .stream = stream,
-                        .async = true};
-    error = engine_copy_run(&copy);
-    if (error && failed) *failed = i;
-  }
-  return error;
+  const engine_batch batch = {.to = (const uint64_t *)to,
+                              .from = (const uint64_t *)from,
+                              .sizes = sizes,
+                              .indices = kinds.indices,
+                              .attributes = kinds.attributes,
+                              .count = count,
+                              .kinds = kinds.count};
+  return engine_copies_run(&batch, stream, failed);
 }
 #endif
 
@@ -59,11 +52,21 @@ CUDART_PAIR(cudaMemcpy3DBatchAsync, _ptsz, (BOX_PARAMETERS),
 
 #if CUDART_MAJOR >= 13
 #define ONE_PARAMETERS void *to, const void *from, size_t bytes, cudaMemcpyAttributes *attributes, cudaStream_t stream
-static const size_t first_copy; /* the attributes are those of copy 0 */
+static cudaError_t copy_one(void *to, const void *from, size_t bytes, const cudaMemcpyAttributes *attributes,
+                            cudaStream_t stream) {
+  if (!attributes || !copy_order_valid(attributes->srcAccessOrder)) return cudaErrorInvalidValue;
+  engine_copy copy = {.to = (uint64_t)(uintptr_t)to,
+                      .from = (uint64_t)(uintptr_t)from,
+                      .width = bytes,
+                      .height = 1,
+                      .depth = 1,
+                      .stream = stream,
+                      .async = true};
+  return engine_copy_run(&copy);
+}
 CUDART_DECLARE(cudaMemcpyWithAttributesAsync, _ptsz, (ONE_PARAMETERS))
 CUDART_PAIR(cudaMemcpyWithAttributesAsync, _ptsz, (ONE_PARAMETERS),
-            stream || own ? copy_all(&to, &from, &bytes, 1, (copy_kinds){attributes, &first_copy, 1},
-                                     engine_stream_handle(stream, own), NULL)
+            stream || own ? copy_one(to, from, bytes, attributes, engine_stream_handle(stream, own))
                           : cudaErrorInvalidValue)
 CUDART_DECLARE(cudaMemcpy3DWithAttributesAsync, _ptsz,
                (cudaMemcpy3DBatchOp * box, unsigned long long flags, cudaStream_t stream))

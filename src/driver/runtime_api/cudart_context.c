@@ -2,14 +2,11 @@
 /* Execution contexts of CUDA 13.1 (CUDA Runtime API, "Execution Context Management"): a device's own, and green
  * contexts (engine_resource.h, engine_green.c). What is made in one is told by the stream that is made there; none is
  * ever current. */
-#include "driver/runtime_api/cudart.h"
-#include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_resource.h"
-#include "driver/graph_abi.h"
+#include "driver/runtime_api/cudart_graph.h"
 
 #if CUDART_MAJOR >= 13
-typedef void *cudaExecutionContext_t; /* an engine_green, or one of `places` */
-
+/* A context is an engine_green, or one of these: */
 static char places[ENGINE_DEVICES_MAX]; /* places[d]: that of device d */
 
 cudaError_t cudaDeviceGetDevResource(int device, engine_resource *resource, int type);
@@ -32,8 +29,6 @@ cudaError_t cudaExecutionCtxRecordEvent(cudaExecutionContext_t context, cudaEven
 cudaError_t cudaExecutionCtxWaitEvent(cudaExecutionContext_t context, cudaEvent_t event);
 cudaError_t cudaGraphConditionalHandleCreate_v2(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
                                                 cudaExecutionContext_t context, unsigned value, unsigned flags);
-cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph, unsigned value,
-                                             unsigned flags);
 
 /* Of which device is it the own one? -1: of none, it is a green context or nothing. */
 static int device_of(cudaExecutionContext_t context) {
@@ -160,11 +155,31 @@ CUDART_API cudaError_t cudaExecutionCtxWaitEvent(cudaExecutionContext_t context,
   return engine_return(error);
 }
 
+cudaError_t cudart_node_where(cudaExecutionContext_t context, engine_where *where) {
+  if (!context) return cudaSuccess;
+  cudaError_t error = check(context);
+  if (error) return error;
+  int device = device_of(context);
+  if (device < 0) return engine_where_green(context, where);
+  *where = (engine_where){.given = true, .device = device};
+  return cudaSuccess;
+}
+
+cudaExecutionContext_t cudart_context_of(const engine_where *where) {
+  if (!where->given) return NULL;
+  return where->green ? (void *)where->green : &places[where->device];
+}
+
 /* A condition's word is memory of the device, whichever context its node runs in. */
 CUDART_API cudaError_t cudaGraphConditionalHandleCreate_v2(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
                                                            cudaExecutionContext_t context, unsigned value,
                                                            unsigned flags) {
   cudaError_t error = context ? check(context) : cudaSuccess;
   return error ? engine_return(error) : cudaGraphConditionalHandleCreate(handle, graph, value, flags);
+}
+#else
+cudaError_t cudart_node_where(cudaExecutionContext_t context, engine_where *where) {
+  (void)where;
+  return context ? cudaErrorInvalidValue : cudaSuccess; /* there are none before CUDA 13 */
 }
 #endif

@@ -117,6 +117,9 @@ cudaError_t cudaGraphAddMemAllocNode(CUDART_ADD, cudaMemAllocNodeParams *params)
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *params);
 cudaError_t cudaGraphAddMemFreeNode(CUDART_ADD, void *pointer);
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer);
+/* cudart_context.c: NULL is none in particular. cudaErrorInvalidValue: no context. */
+cudaError_t cudart_node_where(cudaExecutionContext_t context, engine_where *where);
+cudaExecutionContext_t cudart_context_of(const engine_where *where);                     /* NULL: none is given */
 cudaError_t cudart_node_params(const cudaGraphNodeParams *from, engine_node_params *to); /* any kind */
 cudaError_t cudart_node_error(cudaError_t error); /* what the runtime makes of the engine's error about a node */
 
@@ -143,6 +146,11 @@ CUDART_DECLARE(cudaStreamBeginCapture, _ptsz, (cudaStream_t stream, int mode))
 CUDART_DECLARE(cudaStreamBeginCaptureToGraph, _ptsz,
                (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *nodes, const engine_edge *edges,
                 size_t count, int mode))
+#if CUDART_MAJOR >= 13
+cudaError_t cudaGraphNodeGetParams(cudaGraphNode_t node, cudaGraphNodeParams *params); /* cudart_graph_any.c */
+CUDART_DECLARE(cudaStreamBeginRecaptureToGraph, _ptsz,
+               (cudaStream_t stream, int mode, cudaGraph_t graph, cudaGraphRecaptureCallbackData *callback))
+#endif
 CUDART_DECLARE(cudaStreamEndCapture, _ptsz, (cudaStream_t stream, cudaGraph_t *graph))
 CUDART_DECLARE(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, int *status))
 #if CUDART_EDGES

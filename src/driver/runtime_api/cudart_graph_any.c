@@ -4,18 +4,35 @@
 #include "driver/runtime_api/cudart_graph.h"
 
 #if CUDART_MAJOR >= 13
-cudaError_t cudaGraphNodeGetParams(cudaGraphNode_t node, cudaGraphNodeParams *params);
 cudaError_t cudaGraphGetId(cudaGraph_t graph, unsigned *id);
 cudaError_t cudaGraphExecGetId(cudaGraphExec_t exec, unsigned *id);
 cudaError_t cudaGraphNodeGetContainingGraph(cudaGraphNode_t node, cudaGraph_t *graph);
 cudaError_t cudaGraphNodeGetLocalId(cudaGraphNode_t node, unsigned *id);
 cudaError_t cudaGraphNodeGetToolsId(cudaGraphNode_t node, unsigned long long *id);
 
+static cudaMemcpyBatchNodeParams batch_of(const engine_node_params *p) {
+  return (cudaMemcpyBatchNodeParams){.count = p->batch.count,
+                                     .dsts = (void **)(uintptr_t)p->batch.to,
+                                     .srcs = (void **)(uintptr_t)p->batch.from,
+                                     .sizes = (size_t *)(uintptr_t)p->batch.sizes,
+                                     .attrs = (cudaMemcpyAttributes *)(uintptr_t)p->batch.attributes,
+                                     .attrsIdxs = (size_t *)(uintptr_t)p->batch.indices,
+                                     .numAttrs = p->batch.kinds,
+                                     .ctx = cudart_context_of(&p->where)};
+}
+
 static cudaError_t describe(cudaGraphNode_t node, const engine_node_params *p, cudaGraphNodeParams *to) {
   switch (p->kind) {
-  case ENGINE_NODE_KERNEL: return cudaGraphKernelNodeGetParams(node, &to->kernel);
-  case ENGINE_NODE_COPY: return cudaGraphMemcpyNodeGetParams(node, &to->memcpy.copyParams);
-  case ENGINE_NODE_SET: return cudaGraphMemsetNodeGetParams(node, &to->memset);
+  case ENGINE_NODE_KERNEL:
+    to->kernel.ctx = cudart_context_of(&p->where);
+    return cudaGraphKernelNodeGetParams(node, &to->kernel.of);
+  case ENGINE_NODE_COPY:
+    to->memcpy.ctx = cudart_context_of(&p->where);
+    return cudaGraphMemcpyNodeGetParams(node, &to->memcpy.copyParams);
+  case ENGINE_NODE_SET:
+    to->memset.ctx = cudart_context_of(&p->where);
+    return cudaGraphMemsetNodeGetParams(node, &to->memset.of);
+  case ENGINE_NODE_BATCH: to->memcpyBatch = batch_of(p); return cudaSuccess;
   case ENGINE_NODE_HOST: return cudaGraphHostNodeGetParams(node, &to->host);
   case ENGINE_NODE_GRAPH: to->graph.graph = p->graph; return cudaSuccess;
   case ENGINE_NODE_EMPTY: return cudaSuccess;

@@ -108,6 +108,25 @@ CUDART_PAIR(cudaStreamBeginCaptureToGraph, _ptsz,
              size_t count, int mode),
             ((void)edges, begin_into(engine_stream_handle(stream, own), graph, nodes, count, mode)))
 
+#if CUDART_MAJOR >= 13
+static bool tell(const engine_recapture *hook, cudaGraphNode_t node, cudaGraphNode_t captured, int eligible) {
+  cudaGraphNodeParams before, now;
+  if (cudaGraphNodeGetParams(node, &before) || cudaGraphNodeGetParams(captured, &now)) return false;
+  return !((cudaGraphRecaptureCallback_t)hook->function)(hook->data, node, &before, &now, eligible);
+}
+
+static cudaError_t recapture(cudaStream_t stream, int mode, cudaGraph_t graph,
+                             const cudaGraphRecaptureCallbackData *callback) {
+  engine_recapture hook = {.tell = NULL};
+  if (callback && callback->callbackFunc)
+    hook = (engine_recapture){tell, (void (*)(void))callback->callbackFunc, callback->userData};
+  return engine_recapture_begin(stream, mode, graph, &hook);
+}
+CUDART_PAIR(cudaStreamBeginRecaptureToGraph, _ptsz,
+            (cudaStream_t stream, int mode, cudaGraph_t graph, cudaGraphRecaptureCallbackData *callback),
+            recapture(engine_stream_handle(stream, own), mode, graph, callback))
+#endif
+
 CUDART_PAIR(cudaStreamEndCapture, _ptsz, (cudaStream_t stream, cudaGraph_t *graph),
             engine_capture_end(engine_stream_handle(stream, own), graph))
 

@@ -325,14 +325,33 @@ CUDART_API cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void 
   return engine_return(error);
 }
 
+/* ---- batches of copies ---- */
+
+static cudaError_t make_batch(const cudaMemcpyBatchNodeParams *from, engine_node_params *to) {
+  *to = (engine_node_params){.kind = ENGINE_NODE_BATCH,
+                             .batch = {.to = (const uint64_t *)from->dsts,
+                                       .from = (const uint64_t *)from->srcs,
+                                       .sizes = from->sizes,
+                                       .indices = from->attrsIdxs,
+                                       .attributes = from->attrs,
+                                       .count = from->count,
+                                       .kinds = from->numAttrs}};
+  return cudart_node_where(from->ctx, &to->where);
+}
+
 /* ---- any kind ---- */
+
+static cudaError_t with_context(cudaError_t error, cudaExecutionContext_t context, engine_node_params *to) {
+  return error ? error : cudart_node_where(context, &to->where);
+}
 
 cudaError_t cudart_node_params(const cudaGraphNodeParams *from, engine_node_params *to) {
   *to = (engine_node_params){.kind = (engine_node_kind)from->type};
   switch (from->type) {
-  case ENGINE_NODE_KERNEL: return make_kernel(&from->kernel, to);
-  case ENGINE_NODE_COPY: return make_copy(&from->memcpy.copyParams, to);
-  case ENGINE_NODE_SET: return make_set(&from->memset, to);
+  case ENGINE_NODE_KERNEL: return with_context(make_kernel(&from->kernel.of, to), from->kernel.ctx, to);
+  case ENGINE_NODE_COPY: return with_context(make_copy(&from->memcpy.copyParams, to), from->memcpy.ctx, to);
+  case ENGINE_NODE_SET: return with_context(make_set(&from->memset.of, to), from->memset.ctx, to);
+  case ENGINE_NODE_BATCH: return make_batch(&from->memcpyBatch, to);
   case ENGINE_NODE_HOST: return make_host(&from->host, to);
   case ENGINE_NODE_GRAPH: to->graph = from->graph.graph; return cudaSuccess;
   case ENGINE_NODE_EMPTY: return cudaSuccess;

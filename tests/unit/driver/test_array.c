@@ -14,7 +14,8 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *, CUarray),
 CUresult cuMipmappedArrayCreate(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned),
     cuMipmappedArrayGetLevel(CUarray *, CUmipmappedArray, unsigned);
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray),
-    cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *, CUarray, CUdevice);
+    cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *, CUarray, CUdevice),
+    cuArrayGetPlane(CUarray *, CUarray, unsigned);
 CUresult cuMemcpyHtoA_v2(CUarray, size_t, const void *, size_t), cuMemcpyAtoH_v2(void *, CUarray, size_t, size_t),
     cuMemcpyAtoA_v2(CUarray, size_t, CUarray, size_t, size_t);
 CUresult cuMemcpyDtoA_v2(CUarray, size_t, CUdeviceptr, size_t), cuMemcpyAtoD_v2(CUdeviceptr, CUarray, size_t, size_t);
@@ -132,10 +133,16 @@ static void memory_and_handles(void **state) {
   succeed(cudaArrayGetMemoryRequirements(&needs, array, 0));
   assert_in_range(needs.size, 4000000, 4000 * 1024);
   assert_int_equal(needs.alignment, 512);
+  char properties[64];
+  expect(cudaArrayGetPlane(&level, array, 0), cudaErrorInvalidValue); /* it has one plane, and is not sparse */
+  expect(cudaArrayGetPlane(NULL, array, 0), cudaErrorInvalidValue);
+  expect(cudaArrayGetSparseProperties(properties, array), cudaErrorInvalidValue);
   succeed(cudaFreeArray(array));
   succeed(cudaMemGetInfo(&after, &total));
   assert_int_equal(after, before);
   expect(cudaFreeArray(array), cudaErrorInvalidResourceHandle);
+  expect(cudaArrayGetPlane(&level, array, 0), cudaErrorInvalidResourceHandle);
+  expect(cudaArrayGetSparseProperties(properties, array), cudaErrorInvalidResourceHandle);
   expect(cudaArrayGetInfo(NULL, NULL, NULL, array), cudaErrorInvalidResourceHandle);
   expect(cudaMemcpy2DToArray(array, 0, 0, host, 16, 16, 1, cudaMemcpyHostToDevice), cudaErrorInvalidResourceHandle);
   expect(cudaMemcpy2DToArray((cudaArray_t)(void *)host, 0, 0, host, 16, 16, 1, cudaMemcpyHostToDevice),
@@ -152,6 +159,7 @@ static void memory_and_handles(void **state) {
     assert_int_equal(extent.height, l > 4 ? 1 : 16 >> l);
   }
   expect(cudaGetMipmappedArrayLevel(&level, mipmap, 7), cudaErrorInvalidValue);
+  expect(cudaMipmappedArrayGetSparseProperties(properties, mipmap), cudaErrorInvalidValue);
   succeed(cudaGetMipmappedArrayLevel(&level, mipmap, 1));
   expect(cudaFreeArray(level), cudaErrorInvalidValue);
   succeed(cudaFreeMipmappedArray(mipmap));
@@ -427,7 +435,11 @@ static void driver_interface(void **state) {
   CUDA_ARRAY_MEMORY_REQUIREMENTS needs;
   assert_int_equal(cuArrayGetMemoryRequirements(&needs, b, 0), CUDA_SUCCESS);
   assert_int_equal(needs.size, 128 * 20 * 3);
+  CUarray plane;
+  assert_int_equal(cuArrayGetPlane(&plane, b, 0), CUDA_ERROR_INVALID_VALUE); /* it has one */
+  assert_int_equal(cuArrayGetPlane(NULL, b, 0), CUDA_ERROR_INVALID_VALUE);
   assert_int_equal(cuArrayDestroy(a), CUDA_SUCCESS);
+  assert_int_equal(cuArrayGetPlane(&plane, a, 0), CUDA_ERROR_INVALID_HANDLE);
   assert_int_equal(cuArrayDestroy(a), CUDA_ERROR_INVALID_HANDLE);
   assert_int_equal(cuArrayDestroy(b), CUDA_SUCCESS);
   flat.NumChannels = 3;

@@ -56,6 +56,17 @@ typedef void *context;
   X(cudaGraphDestroy, (cudaGraph_t))                                                                              \
   X(cudaGraphAddNode,                                                                                             \
     (cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, const void *, size_t, cudaGraphNodeParams *))       \
+  X(cudaGraphNodeSetParams, (cudaGraphNode_t, cudaGraphNodeParams *))                                             \
+  X(cudaGraphInstantiate, (cudaGraphExec_t *, cudaGraph_t, unsigned long long))                                   \
+  X(cudaGraphLaunch, (cudaGraphExec_t, cudaStream_t))                                                             \
+  X(cudaGraphExecDestroy, (cudaGraphExec_t))                                                                      \
+  X(cudaStreamCreate, (cudaStream_t *))                                                                           \
+  X(cudaStreamBeginCapture, (cudaStream_t, int))                                                                  \
+  X(cudaStreamEndCapture, (cudaStream_t, cudaGraph_t *))                                                          \
+  X(cudaStreamBeginRecaptureToGraph, (cudaStream_t, int, cudaGraph_t, cudaGraphRecaptureCallbackData *))          \
+  X(cudaMemcpyBatchAsync, (void *const *, const void *const *, const size_t *, size_t, cudaMemcpyAttributes *,    \
+                           size_t *, size_t, cudaStream_t))                                                       \
+  X(cudaMemsetAsync, (void *, int, size_t, cudaStream_t))                                                         \
   X(cudaGraphNodeGetParams, (cudaGraphNode_t, cudaGraphNodeParams *))                                             \
   X(cudaGraphNodeGetContainingGraph, (cudaGraphNode_t, cudaGraph_t *))                                            \
   X(cudaGraphNodeGetLocalId, (cudaGraphNode_t, unsigned *))                                                       \
@@ -94,13 +105,14 @@ static int start(void **state) {
          cudaDeviceGetDevResource(0, &device, ENGINE_RESOURCE_SM);
 }
 
-/* How many different SMs blocks of a launch in the stream say they are on. */
-static unsigned seen(cudaStream_t stream, bool set[256]) {
+/* How many different SMs blocks of a launch in the stream, of a graph or of the kernel, say they are on. */
+static unsigned seen_of(cudaGraphExec_t exec, cudaStream_t stream, bool set[256]) {
   uint32_t sms[BLOCKS];
   unsigned count = 0;
   void *arguments[] = {&written};
   succeed(cudaMemset(written, 0xff, sizeof sms));
-  succeed(cudaLaunchKernel(where, (dim3){BLOCKS, 1, 1}, (dim3){32, 1, 1}, arguments, 0, stream));
+  if (exec) succeed(cudaGraphLaunch(exec, stream));
+  else succeed(cudaLaunchKernel(where, (dim3){BLOCKS, 1, 1}, (dim3){32, 1, 1}, arguments, 0, stream));
   succeed(cudaDeviceSynchronize());
   succeed(cudaMemcpy(sms, written, sizeof sms, 2));
   memset(set, 0, 256 * sizeof *set);
@@ -111,6 +123,8 @@ static unsigned seen(cudaStream_t stream, bool set[256]) {
   }
   return count;
 }
+
+static unsigned seen(cudaStream_t stream, bool set[256]) { return seen_of(NULL, stream, set); }
 
 static context green_of(engine_resource *part) {
   engine_descriptor *descriptor;
@@ -238,16 +252,16 @@ static void graphs(void **state) {
   unsigned id, local;
   unsigned long long tools[2];
   context own;
-  kernel.kernel = (cudaKernelNodeParams){
+  kernel.kernel.of = (cudaKernelNodeParams){
       .func = where, .gridDim = {3, 1, 1}, .blockDim = {32, 1, 1}, .sharedMemBytes = 0, .kernelParams = arguments};
-  set.memset = (cudaMemsetParams){.dst = written, .value = 5, .elementSize = 4, .width = 4, .height = 1};
+  set.memset.of = (cudaMemsetParams){.dst = written, .value = 5, .elementSize = 4, .width = 4, .height = 1};
   succeed(cudaGraphCreate(&graph, 0));
   succeed(cudaGraphAddNode(&nodes[0], graph, NULL, NULL, 0, &kernel));
   succeed(cudaGraphAddNode(&nodes[1], graph, nodes, NULL, 1, &set));
   succeed(cudaGraphNodeGetParams(nodes[0], &got));
-  assert_true(got.type == 0 && got.kernel.gridDim.x == 3 && *(void **)got.kernel.kernelParams[0] == written);
+  assert_true(got.type == 0 && got.kernel.of.gridDim.x == 3 && *(void **)got.kernel.of.kernelParams[0] == written);
   succeed(cudaGraphNodeGetParams(nodes[1], &got));
-  assert_true(got.type == 2 && got.memset.value == 5 && got.memset.width == 4);
+  assert_true(got.type == 2 && got.memset.of.value == 5 && got.memset.of.width == 4);
   invalid(cudaGraphNodeGetParams(nodes[1], NULL));
   succeed(cudaGraphGetId(graph, &id));
   for (unsigned i = 0; i < 2; i++) {
@@ -265,8 +279,113 @@ static void graphs(void **state) {
   succeed(cudaGraphDestroy(graph));
 }
 
+/* A node's context says whose SMs it has, wherever the graph is launched. */
+static void contexts_of_nodes(void **state) {
+  (void)state;
+  engine_resource part;
+  cudaGraph_t graph;
+  cudaGraphNode_t node, others[3];
+  cudaGraphExec_t exec;
+  cudaGraphNodeParams kernel = {.type = 0}, set = {.type = 2}, copy = {.type = 1}, batch = {.type = 14}, got;
+  void *arguments[] = {&written}, *to = written, *from = (char *)written + 16;
+  size_t bytes = 16, first = 0;
+  cudaMemcpyAttributes kind = {.srcAccessOrder = 1};
+  unsigned one = 1;
+  bool on[256];
+  context own;
+  succeed(cudaDevSmResourceSplitByCount(&part, &one, &device, NULL, 0, 10));
+  context green = green_of(&part);
+  succeed(cudaDeviceGetExecutionCtx(&own, 0));
+  assert_true(sizeof kernel == 256 && offsetof(cudaGraphNodeParams, kernel.ctx) == 72 &&
+              offsetof(cudaGraphNodeParams, memcpy.ctx) == 24 && offsetof(cudaGraphNodeParams, memset.ctx) == 56 &&
+              offsetof(cudaGraphNodeParams, memcpyBatch.ctx) == 72);
+  kernel.kernel.of = (cudaKernelNodeParams){
+      .func = where, .gridDim = {BLOCKS, 1, 1}, .blockDim = {32, 1, 1}, .kernelParams = arguments};
+  kernel.kernel.ctx = &part; /* no context */
+  succeed(cudaGraphCreate(&graph, 0));
+  invalid(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &kernel));
+  kernel.kernel.ctx = green;
+  set.memset = (cudaMemsetParamsV2){{.dst = from, .value = 5, .elementSize = 4, .width = 4, .height = 1}, green};
+  copy.memcpy = (cudaMemcpyNodeParams){.ctx = green,
+                                       .copyParams = {.srcPtr = {from, 16, 16, 1},
+                                                      .dstPtr = {(char *)written + 64, 16, 16, 1},
+                                                      .extent = {16, 1, 1},
+                                                      .kind = cudaMemcpyDefault}};
+  batch.memcpyBatch = (cudaMemcpyBatchNodeParams){1, &to, &from, &bytes, &kind, &first, 1, own};
+  succeed(cudaGraphAddNode(&others[0], graph, NULL, NULL, 0, &set));
+  succeed(cudaGraphAddNode(&others[1], graph, &others[0], NULL, 1, &copy));
+  succeed(cudaGraphAddNode(&others[2], graph, &others[1], NULL, 1, &batch));
+  succeed(cudaGraphAddNode(&node, graph, &others[2], NULL, 1, &kernel));
+  succeed(cudaGraphNodeGetParams(node, &got));
+  assert_ptr_equal(got.kernel.ctx, green);
+  succeed(cudaGraphNodeGetParams(others[0], &got));
+  assert_ptr_equal(got.memset.ctx, green);
+  succeed(cudaGraphNodeGetParams(others[1], &got));
+  assert_ptr_equal(got.memcpy.ctx, green);
+  succeed(cudaGraphNodeGetParams(others[2], &got));
+  assert_true(got.memcpyBatch.ctx == own && got.memcpyBatch.count == 1 && got.memcpyBatch.dsts[0] == written);
+  succeed(cudaGraphInstantiate(&exec, graph, 0));
+  assert_int_equal(seen_of(exec, NULL, on), 10);
+  succeed(cudaGraphExecDestroy(exec));
+  kernel.kernel.ctx = own;
+  succeed(cudaGraphNodeSetParams(node, &kernel));
+  succeed(cudaGraphNodeGetParams(node, &got));
+  assert_ptr_equal(got.kernel.ctx, own);
+  succeed(cudaGraphInstantiate(&exec, graph, 0));
+  assert_int_equal(seen_of(exec, NULL, on), device.sm.count);
+  succeed(cudaGraphExecDestroy(exec));
+  succeed(cudaGraphDestroy(graph));
+  succeed(cudaExecutionCtxDestroy(green));
+}
+
+static unsigned told;
+static cudaError_t listen(void *data, cudaGraphNode_t node, const cudaGraphNodeParams *before,
+                          const cudaGraphNodeParams *now, int status) {
+  assert_true(data == &told && node && !status);
+  if (now->type == 2) assert_true(before->memset.of.value == 1 && now->memset.of.value == 2);
+  else assert_true(now->type == 14 && before->memcpyBatch.sizes[0] == 16 && now->memcpyBatch.sizes[0] == 8);
+  told++;
+  return cudaSuccess;
+}
+
+static void captured_again(void **state) {
+  (void)state;
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  void *to = (char *)written + 64, *from = written;
+  size_t bytes = 16, first = 0;
+  cudaMemcpyAttributes kind = {.srcAccessOrder = 1};
+  cudaGraphRecaptureCallbackData callback = {listen, &told};
+  unsigned char seen_bytes[80];
+  cudaGraphExec_t exec;
+  succeed(cudaStreamCreate(&stream));
+  invalid(cudaStreamBeginRecaptureToGraph(stream, 0, NULL, &callback));
+  for (int turn = 0; turn < 3; turn++) {
+    if (turn) succeed(cudaStreamBeginRecaptureToGraph(stream, 0, graph, turn == 1 ? &callback : NULL));
+    else succeed(cudaStreamBeginCapture(stream, 0));
+    succeed(cudaMemsetAsync(written, turn + 1, 16, stream));
+    succeed(cudaMemcpyBatchAsync(&to, (const void *const *)&from, &bytes, 1, &kind, &first, 1, stream));
+    succeed(cudaStreamEndCapture(stream, &graph));
+    bytes = 8;
+  }
+  assert_int_equal(told, 2);
+  succeed(cudaMemset(written, 0xff, sizeof seen_bytes));
+  succeed(cudaGraphInstantiate(&exec, graph, 0));
+  succeed(cudaGraphLaunch(exec, stream));
+  succeed(cudaDeviceSynchronize());
+  succeed(cudaMemcpy(seen_bytes, written, sizeof seen_bytes, 2));
+  assert_true(seen_bytes[0] == 3 && seen_bytes[71] == 3 && seen_bytes[72] == 0xff);
+  succeed(cudaGraphExecDestroy(exec));
+  succeed(cudaGraphDestroy(graph));
+  succeed(cudaStreamDestroy(stream));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_share_of_the_device), cmocka_unit_test(the_devices_own),
-                                     cmocka_unit_test(refused), cmocka_unit_test(graphs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_share_of_the_device),
+                                     cmocka_unit_test(the_devices_own),
+                                     cmocka_unit_test(refused),
+                                     cmocka_unit_test(graphs),
+                                     cmocka_unit_test(contexts_of_nodes),
+                                     cmocka_unit_test(captured_again)};
   return cmocka_run_group_tests(tests, start, NULL);
 }

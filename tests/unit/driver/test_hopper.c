@@ -193,6 +193,13 @@ static void says_what_fits(void **state) {
   launch_config config = {.grid = {4, 1, 1}, .block = {1024, 1, 1}, .attributes = &attribute, .count = 1};
   succeed(cuOccupancyMaxActiveClusters(&found, ranks, &config));
   assert_int_equal(found, 2 * sms / 4);
+  attribute.val.clusterDim.x = config.grid[0] = 32; /* more than any device has: none fits, which is no error */
+  succeed(cuOccupancyMaxActiveClusters(&found, ranks, &config));
+  assert_int_equal(found, 0);
+  check(cuOccupancyMaxActiveClusters(&found, fixed, &config), INVALID_CLUSTER_SIZE);
+  attribute.val.clusterDim.x = 3;
+  check(cuOccupancyMaxActiveClusters(&found, ranks, &config), INVALID_CLUSTER_SIZE); /* not a part of the grid */
+  attribute.val.clusterDim.x = config.grid[0] = 4;
   succeed(cuOccupancyMaxPotentialClusterSize(&found, fixed, &config));
   assert_int_equal(found, 8);
   invalid(cuOccupancyMaxActiveClusters(NULL, ranks, &config));

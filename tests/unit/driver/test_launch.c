@@ -244,6 +244,14 @@ static void attributes_and_occupancy(void **state) {
   expect(cudaOccupancyMaxActiveBlocksPerMultiprocessor(NULL, count, 32, 0), cudaErrorInvalidValue);
   expect(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, count, 0, 0), cudaErrorInvalidValue);
   expect(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, count, 32, 0, 2), cudaErrorInvalidValue);
+  succeed(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, count, 1, 64)); /* what a launch takes without more ado */
+  int per_block, opted_in;
+  succeed(cudaDeviceGetAttribute(&per_block, cudaDevAttrMaxSharedMemoryPerBlock, 0));
+  succeed(cudaDeviceGetAttribute(&opted_in, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+  assert_int_equal(bytes, per_block);
+  succeed(cudaFuncSetAttribute(count, cudaFuncAttributeMaxDynamicSharedMemorySize, opted_in));
+  succeed(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, count, 1, 64));
+  assert_true(bytes > (size_t)per_block && bytes <= (size_t)opted_in);
   succeed(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, count, 2, 64));
   succeed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, count, 64, bytes));
   assert_true(blocks >= 2);

@@ -41,6 +41,11 @@ CUresult cuMemsetD32_v2(CUdeviceptr, unsigned, size_t),
     cuMemsetD2D16_v2(CUdeviceptr, size_t, unsigned short, size_t, size_t);
 CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream),
     cuStreamGetFlags(CUstream, unsigned *);
+CUresult cuStreamGetCtx(CUstream, CUcontext *), cuStreamGetDevice(CUstream, CUdevice *),
+    cuStreamGetId(CUstream, unsigned long long *), cuStreamGetPriority(CUstream, int *),
+    cuStreamWaitEvent(CUstream, CUevent, unsigned), cuStreamQuery(CUstream), cuEventSynchronize(CUevent),
+    cuEventQuery(CUevent);
+CUresult cuMemAllocAsync(CUdeviceptr *, size_t, CUstream), cuMemFreeAsync(CUdeviceptr, CUstream);
 CUresult cuStreamAddCallback(CUstream, void (*)(CUstream, CUresult, void *), void *, unsigned);
 CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventRecord(CUevent, CUstream),
     cuEventElapsedTime(float *, CUevent, CUevent);
@@ -153,6 +158,53 @@ static void test_device(void **state) {
   assert_int_equal(number, 0);
   check(cuDeviceGetByPCIBusId(&number, "0000:02:00.0"), CUDA_ERROR_INVALID_DEVICE);
   check(cuDeviceGetByPCIBusId(&number, "card"), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* A stream or an event says its context: none need be current. The streams without a handle of their own have none. */
+static void without_a_current_context(void **state) {
+  (void)state;
+  CUcontext before, found;
+  CUstream stream;
+  CUevent first, last;
+  CUdevice device;
+  CUdeviceptr memory;
+  unsigned long long id;
+  float milliseconds;
+  int priority;
+  succeed(cuCtxGetCurrent(&before));
+  succeed(cuStreamCreate(&stream, 1));
+  succeed(cuEventCreate(&first, 0));
+  succeed(cuEventCreate(&last, 0));
+  succeed(cuCtxSetCurrent(NULL));
+  succeed(cuStreamGetCtx(stream, &found));
+  assert_non_null(found);
+  succeed(cuStreamGetDevice(stream, &device));
+  assert_int_equal(device, 0);
+  succeed(cuStreamGetId(stream, &id));
+  succeed(cuStreamGetPriority(stream, &priority));
+  succeed(cuEventRecord(first, stream));
+  succeed(cuMemAllocAsync(&memory, 4096, stream));
+  succeed(cuMemFreeAsync(memory, stream));
+  succeed(cuEventRecord(last, stream));
+  succeed(cuStreamWaitEvent(stream, last, 0));
+  succeed(cuStreamSynchronize(stream));
+  succeed(cuStreamQuery(stream));
+  succeed(cuEventSynchronize(last));
+  succeed(cuEventQuery(last));
+  succeed(cuEventElapsedTime(&milliseconds, first, last));
+  const CUstream none[] = {NULL, (CUstream)1, (CUstream)2};
+  for (int i = 0; i < 3; i++) {
+    check(cuStreamSynchronize(none[i]), CUDA_ERROR_INVALID_CONTEXT);
+    check(cuEventRecord(last, none[i]), CUDA_ERROR_INVALID_CONTEXT);
+    check(cuStreamGetCtx(none[i], &found), CUDA_ERROR_INVALID_CONTEXT);
+  }
+  check(cuEventCreate(&first, 0), CUDA_ERROR_INVALID_CONTEXT);
+  check(cuStreamCreate(&stream, 1), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuEventDestroy_v2(first));
+  succeed(cuEventDestroy_v2(last));
+  succeed(cuStreamDestroy_v2(stream));
+  check(cuStreamSynchronize((CUstream)&device), CUDA_ERROR_INVALID_HANDLE);
+  succeed(cuCtxSetCurrent(before));
 }
 
 static void test_contexts(void **state) {
@@ -623,14 +675,23 @@ static void test_fault(void **state) {
 int main(void) {
   setenv("FARFAULT_MACHINE", "v100", 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_layout),       cmocka_unit_test(test_not_initialised),
-      cmocka_unit_test(test_device),       cmocka_unit_test(test_contexts),
-      cmocka_unit_test(test_memory),       cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_large_sets),   cmocka_unit_test(test_streams),
-      cmocka_unit_test(test_module),       cmocka_unit_test(images_that_are_none),
-      cmocka_unit_test(test_jit_log),      cmocka_unit_test(test_constant_by_address),
-      cmocka_unit_test(test_launch),       cmocka_unit_test(test_link),
-      cmocka_unit_test(test_entry_points), cmocka_unit_test(test_fault),
+      cmocka_unit_test(test_layout),
+      cmocka_unit_test(test_not_initialised),
+      cmocka_unit_test(test_device),
+      cmocka_unit_test(test_contexts),
+      cmocka_unit_test(without_a_current_context),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_large_sets),
+      cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_module),
+      cmocka_unit_test(images_that_are_none),
+      cmocka_unit_test(test_jit_log),
+      cmocka_unit_test(test_constant_by_address),
+      cmocka_unit_test(test_launch),
+      cmocka_unit_test(test_link),
+      cmocka_unit_test(test_entry_points),
+      cmocka_unit_test(test_fault),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

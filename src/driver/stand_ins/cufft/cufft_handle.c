@@ -78,8 +78,10 @@ static cufftResult take_types(cufft_shape *shape, const cufft_request *request) 
   for (size_t i = 0; i < sizeof transform_types / sizeof *transform_types; i++) {
     const struct transform_types *of = &transform_types[i];
     bool from_real = request->in == of->real, to_real = request->out == of->real;
-    if (request->execution != of->complex || (!from_real && request->in != of->complex) ||
-        (!to_real && request->out != of->complex) || (from_real && to_real))
+    /* nvmath-python names a real side's type for the computation */
+    bool computed = request->execution == of->complex || ((from_real || to_real) && request->execution == of->real);
+    if (!computed || (!from_real && request->in != of->complex) || (!to_real && request->out != of->complex) ||
+        (from_real && to_real))
       continue;
     shape->kind = from_real ? CUFFT_KIND_R2C : to_real ? CUFFT_KIND_C2R : CUFFT_KIND_C2C;
     shape->in.format = from_real ? of->real_format : of->complex_format;
