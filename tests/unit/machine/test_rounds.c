@@ -12,6 +12,7 @@ enum { BYTES = 4 << 20, HOT_BYTES = 16 << 10, PROGRAMS = 32, WATCHDOG = 300 };
 typedef struct script { /* of a program */
   uint64_t seed;
   bool copies, barriers, atomics;
+  bool below; /* what is below the L1s is random, too */
 } script;
 
 static uint64_t mix(uint64_t x) {
@@ -85,9 +86,32 @@ static void tweak(machine_spec *m, uint64_t seed) {
   }
 }
 
+/* An L2 that much has to leave, of one side or two, with parts of several slices; ports on the way to it. */
+static void tweak_below(machine_spec *m, uint64_t seed) {
+  seed = mix(seed + 4711);
+  m->l2_slices = UINT64_C(2) << next(&seed) % 5;
+  m->channels = m->l2_slices >> (m->address_map[0] || m->l2_slices == 2 ? 0 : next(&seed) % 2);
+  m->l2_bytes = m->l2_slices * (UINT64_C(4096) << next(&seed) % 4);
+  m->l2_ways = UINT64_C(4) << next(&seed) % 5;
+  m->l2_mshrs = UINT64_C(4) << next(&seed) % 4;
+  m->l2_bytes_per_cycle = (double)(8 << next(&seed) % 4);
+  if (next(&seed) % 3) {
+    m->l2_copies = 1;
+    m->side_latency = (double)(next(&seed) % 3 * 50);
+    m->side_bytes = (double)(next(&seed) % 3 * 16);
+  }
+  if (next(&seed) % 2) m->dram_write_batch = 4;
+  if (next(&seed) % 2) m->l2_dirty_share = 0.5;
+  if (next(&seed) % 3 == 0) m->l2_mshr_bytes = 512;
+  if (next(&seed) % 4 == 0) m->l2_write_through = 1;
+  if (next(&seed) % 2) m->sm_read_bytes = m->sm_write_bytes = 16;
+  if (next(&seed) % 2) m->cluster_sms = 1 + next(&seed) % 4, m->cluster_read_bytes = m->cluster_write_bytes = 24;
+}
+
 static void run(rig *r, const char *manager, const script *s, uint32_t threads, uint64_t blocks, uint32_t warps) {
   rig_open(r, manager);
   tweak(&r->spec, s->seed);
+  if (s->below) tweak_below(&r->spec, s->seed);
   r->threads = threads;
   if (s->seed % 3 == 0) r->gpu_memory_share = 0.75;
   rig_start(r);
@@ -197,7 +221,8 @@ static void test_any_number_of_threads(void **state) {
   static const uint32_t threads[] = {2, 3, 8};
   for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 3); seed++) {
     script s = script_of(seed);
-    const char *manager = managers[seed % 8];
+    s.below = seed % 4 != 1;
+    const char *manager = managers[seed % 4 == 2 ? 0 : seed % 8];
     rig one, many, none;
     run(&one, manager, &s, 1, 1 + seed * 3, 4);
     for (int i = 0; i < 3; i++) {
