@@ -112,40 +112,41 @@ typedef struct found {
 } found;
 
 /* The line of p->tag in the slice, or one that becomes it. */
-static found find_line(memory *y, const l2_slice *in, const place *p, uint32_t sectors) {
-  l2_slice *slice = (l2_slice *)(uintptr_t)in;
-  found f = {.line = cache_find(&slice->cache, p->set, p->tag)};
-  if (!f.line) {
-    f.fresh = true;
-    f.line = cache_victim(&slice->cache, p->set, &f.old_tag);
-    f.old_dirty = f.old_tag ? f.line->dirty : 0;
-    ps ready = f.line->ready; /* of what was asked before this, and may have no time yet */
-    uint8_t pending = f.line->pending;
-    cache_retag(&slice->cache, p->set, f.line, p->tag);
-    f.line->ready = ready;
-    f.line->pending = pending;
-    if (y->stacks) f.line->filled = versions_now(y->stacks);
+static inline void find_line(const memory *y, l2_slice *slice, const place *p, uint32_t sectors, found *f) {
+  cache_line *line = cache_find(&slice->cache, p->set, p->tag);
+  f->fresh = !line;
+  if (!line) {
+    line = cache_victim(&slice->cache, p->set, &f->old_tag);
+    f->old_dirty = f->old_tag ? line->dirty : 0;
+    ps ready = line->ready; /* of what was asked before this, and may have no time yet */
+    uint8_t pending = line->pending;
+    cache_retag(&slice->cache, p->set, line, p->tag);
+    line->ready = ready;
+    line->pending = pending;
+    if (__builtin_expect(y->stacks != NULL, 0)) line->filled = versions_now(y->stacks);
   }
-  f.have = f.line->valid & (uint8_t)sectors;
-  f.missing = (uint8_t)sectors & (uint8_t)~f.have;
-  f.line->valid |= f.missing;
-  return f;
+  f->line = line;
+  f->have = line->valid & (uint8_t)sectors;
+  f->missing = (uint8_t)sectors & (uint8_t)~f->have;
+  line->valid |= f->missing;
 }
 
 /* At the line's own slice: what is written there is dirty; where a set has no more lines that may be, another one is
  * written back for it. */
-static found find_home(memory *y, const place *p, uint32_t sectors, trace_access_op op) {
-  found f = find_line(y, p->slice, p, sectors);
+static inline void find_home(const memory *y, const place *p, uint32_t sectors, trace_access_op op, found *f) {
+  find_line(y, p->slice, p, sectors, f);
+  f->back = 0;
   if ((op == TRACE_STORE || op == TRACE_ATOMIC) && !y->spec->l2_write_through)
-    f.back = cache_write(&p->slice->cache, p->set, f.line, (uint8_t)sectors, &f.back_tag);
-  return f;
+    f->back = cache_write(&p->slice->cache, p->set, f->line, (uint8_t)sectors, &f->back_tag);
 }
 
 /* From now on the line is the one that was found. Returns when its MSHR for what was there before was to be had. */
-static ps l2_replace(memory *y, l2_slice *slice, const found *f, ps ask, ps at, const tally *tally) {
-  if (f->fresh && f->old_dirty) at = l2_write_back(y, slice, f->old_tag, f->old_dirty, ask, at, tally);
-  if (f->fresh) f->line->ready = 0;
-  if (f->fresh || f->line->ready <= at) f->line->pending = 0;
+static inline ps l2_replace(memory *y, l2_slice *slice, const found *f, ps ask, ps at, const tally *tally) {
+  if (f->fresh) {
+    if (f->old_dirty) at = l2_write_back(y, slice, f->old_tag, f->old_dirty, ask, at, tally);
+    f->line->ready = 0;
+  }
+  if (f->line->ready <= at) f->line->pending = 0;
   return at;
 }
 
@@ -224,7 +225,8 @@ struct l2_way {
 size_t l2_way_bytes(void) { return sizeof(l2_way); }
 
 /* Loads are served by the SM's side, with copies of the other's lines; stores and atomics by the line's own. */
-void l2_find(memory *y, const request *r, l2_way *way, l2_turn *turn) {
+__attribute__((always_inline)) static inline void find_way(const memory *y, const request *r, l2_way *way,
+                                                           l2_turn *turn) {
   way->home = l2_place(y, r->address);
   const place *p = &way->home;
   way->far = ((uint64_t)(p->slice - y->slices) & 1) != (r->sm & 1);
@@ -232,17 +234,19 @@ void l2_find(memory *y, const request *r, l2_way *way, l2_turn *turn) {
   uint32_t sectors = r->sectors;
   bool load = r->op == TRACE_LOAD;
   if (load && way->far) {
-    way->copy = find_line(y, twin(y, p->slice), p, sectors);
+    find_line(y, twin(y, p->slice), p, sectors, &way->copy);
     sectors = way->copy.missing;
   } else if (!load) {
     way->uncopy = cache_find(&twin(y, p->slice)->cache, p->set, p->tag);
     if (way->uncopy) way->uncopy->valid &= (uint8_t)~sectors;
   }
-  if (sectors) way->own = find_home(y, p, sectors, r->op);
+  if (sectors) find_home(y, p, sectors, r->op, &way->own);
   *turn = (l2_turn){.sectors = way->far ? (uint8_t)sector_count(sectors) : 0,
                     .there = (r->sm & 1) ^ !load,
                     .at = r->ask + y->t->l2_there + (load ? y->t->side : 0)};
 }
+
+void l2_find(memory *y, const request *r, l2_way *way, l2_turn *turn) { find_way(y, r, way, turn); }
 
 void l2_cross(memory *y, l2_turn *turn) {
   if (turn->sectors) turn->at = server_turn(&y->crossing[turn->there], turn->at, y->t->crossing[turn->sectors]);
@@ -254,7 +258,7 @@ static ps over_there(const memory *y, const l2_turn *turn, ps at) {
 }
 
 /* A load of a line of the other side: its copy on this side, with an MSHR while that comes from over there. */
-static ps l2_copy(memory *y, const request *r, const l2_way *way, const l2_turn *turn, ps ask, ps at) {
+static inline ps l2_copy(memory *y, const request *r, const l2_way *way, const l2_turn *turn, ps ask, ps at) {
   l2_slice *slice = twin(y, way->home.slice);
   const found *f = &way->copy;
   cache_line *line = f->line;
@@ -273,7 +277,7 @@ static ps l2_copy(memory *y, const request *r, const l2_way *way, const l2_turn 
   return data < filled ? filled : data;
 }
 
-static ps take_at(memory *y, const request *r, const l2_way *way, const l2_turn *turn, ps ask, ps at) {
+static inline ps take_at(memory *y, const request *r, const l2_way *way, const l2_turn *turn, ps ask, ps at) {
   if (way->uncopy) way->uncopy->pending &= (uint8_t)~r->sectors;
   if (!way->far) return l2_home(y, &way->home, r, &way->own, ask, at);
   if (r->op == TRACE_LOAD) return l2_copy(y, r, way, turn, ask, at);
@@ -281,22 +285,26 @@ static ps take_at(memory *y, const request *r, const l2_way *way, const l2_turn 
   return l2_home(y, &way->home, r, &way->own, ask + half, over + half) + y->t->side - half;
 }
 
-ps l2_take(memory *y, const request *r, const l2_way *way, const l2_turn *turn) {
+__attribute__((always_inline)) static inline ps take_way(memory *y, const request *r, const l2_way *way,
+                                                         const l2_turn *turn) {
   return take_at(y, r, way, turn, r->ask + y->t->l2_there, r->at + y->t->l2_there) + y->t->l2_back;
 }
+
+ps l2_take(memory *y, const request *r, const l2_way *way, const l2_turn *turn) { return take_way(y, r, way, turn); }
 
 static ps l2_two_sides(memory *y, const request *r) {
   l2_way way;
   l2_turn turn;
-  l2_find(y, r, &way, &turn);
+  find_way(y, r, &way, &turn);
   l2_cross(y, &turn);
-  return l2_take(y, r, &way, &turn);
+  return take_way(y, r, &way, &turn);
 }
 
 ps l2_access(memory *y, const request *r) {
   if (y->crossing) return l2_two_sides(y, r);
   place p = l2_place(y, r->address);
-  found f = find_home(y, &p, r->sectors, r->op);
+  found f;
+  find_home(y, &p, r->sectors, r->op, &f);
   ps side = side_latency(y, r);
   return l2_home(y, &p, r, &f, r->ask + y->t->l2_there + side / 2, r->at + y->t->l2_there + side / 2) + y->t->l2_back +
          side - side / 2;
@@ -426,12 +434,12 @@ bool l1_drop(sm *m, uint64_t address) {
 }
 
 /* Data comes back through the ports of loads; that of stores and atomics goes out through the others. */
-void network_out(memory *y, request *r) {
+void network_out(const memory *y, request *r) {
   if (y->network && r->op != TRACE_LOAD)
     r->at = network_pass(y->network, y->t, r->sm, NETWORK_FROM_SM, sector_count(r->sectors), r->ask, r->at);
 }
 
-ps network_back(memory *y, const request *r, ps data) {
+ps network_back(const memory *y, const request *r, ps data) {
   if (!y->network || r->op != TRACE_LOAD) return data;
   ps ask = r->ask + y->t->l2_there + y->t->l2_back;
   return network_pass(y->network, y->t, r->sm, NETWORK_TO_SM, sector_count(r->sectors), ask, data);
@@ -440,9 +448,10 @@ ps network_back(memory *y, const request *r, ps data) {
 ps memory_below_l1(memory *y, const sm *m, const request *r) {
   if (__builtin_expect(m->stack, 0)) return stacks_below(y->stacks, m, r);
   if (!y->network) return l2_access(y, r);
+  if (r->op == TRACE_LOAD) return network_back(y, r, l2_access(y, r));
   request out = *r;
   network_out(y, &out);
-  return network_back(y, &out, l2_access(y, &out));
+  return l2_access(y, &out);
 }
 
 /* ---- parts of the L2 ---- */

@@ -73,8 +73,8 @@ ps l2_access(memory *y, const request *r);
 /* What an L1 asks: through the network, the L2, or for an SM in a memory stack the stacks. */
 ps memory_below_l1(memory *y, const sm *m, const request *r);
 /* The same in three steps: out through the network (only changes r->at), in the L2, and back to the SM. */
-void network_out(memory *y, request *r);
-ps network_back(memory *y, const request *r, ps data);
+void network_out(const memory *y, request *r);
+ps network_back(const memory *y, const request *r, ps data);
 /* For many accesses side by side (sm/round_serve.c). The L2's slices in parts that have no slice and no channel in
  * common: of_slice[i] is the part of slice i. Returns how many parts there are. What is asked in two parts has only the
  * way between the sides of the L2 in common, if there are two. */
