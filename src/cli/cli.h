@@ -104,6 +104,7 @@ typedef struct cli_setup {
   char managers[2048], machine[256]; /* in the form of session_options */
   sim_choices choices;               /* for all managers */
   bool machine_chosen;               /* by the user, not by default */
+  bool tried;                        /* it is known that a simulation can be made of it: of a sweep's point */
   bool recorded;                     /* the program is: what needs to look at all of it first may be chosen */
 } cli_setup;
 

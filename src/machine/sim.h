@@ -161,6 +161,7 @@ sim_history *sim_history_take(sim *sim);
 typedef struct round_parts {
   uint64_t sms;                   /* SMs side by side, of all threads together, */
   uint64_t serving;               /* what they asked below their L1s, */
+  uint64_t side_by_side;          /* of that what threads share, of all of them together, */
   uint64_t steps;                 /* and steps of one SM between two rounds */
   uint64_t rounds, turns, listed; /* rounds; times that SMs ran side by side, and how many did, in all */
   uint64_t stepped, served;       /* steps; requests served */

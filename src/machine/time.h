@@ -23,9 +23,13 @@ static inline ps fixed_ps(uint64_t count, uint64_t fixed) { return (count * fixe
 typedef struct server {
   ps free;
 } server;
-static inline ps server_take(server *s, ps ask, ps at, ps service) {
+static inline ps server_turn(server *s, ps ask, ps service) { /* `begin`, which does not depend on `at` */
   ps begin = s->free > ask ? s->free : ask;
   s->free = begin + service;
+  return begin;
+}
+static inline ps server_take(server *s, ps ask, ps at, ps service) {
+  ps begin = server_turn(s, ask, service);
   return begin > at ? begin : at;
 }
 

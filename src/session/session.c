@@ -268,6 +268,7 @@ static ff_status start_threads(session *session, ff_error *error) {
       return status;
     }
   }
+  if (session->options.take) return FF_OK;
   ff_status status = start_thread(&session->writer, session_writer, session, error);
   if (status) end_simulations(session, session->manager_count);
   return status;
@@ -358,10 +359,11 @@ static ff_status set_up(session *session, ff_error *error) {
   if (!status) status = add_recorders(session, error);
   if (!status) status = add_recording(session, error);
   if (status) return status;
-  if (session->options.results[0]) session->results = session_own_path(session, session->options.results);
+  if (session->options.results[0] && !session->options.take)
+    session->results = session_own_path(session, session->options.results);
   session->own_notes = session->notes.note_count;
   choose_threads(session); /* its note goes into a recording, too */
-  session_write_results(session, false);
+  if (!session->options.take) session_write_results(session, false);
   return start_threads(session, error);
 }
 
@@ -477,7 +479,7 @@ static void finish(session *session, bool complete) {
   end_simulations(session, session->manager_count);
   session->stopping = true;
   sem_post(&session->ending.wake);
-  pthread_join(session->writer, NULL);
+  if (!session->options.take) pthread_join(session->writer, NULL);
   ff_ending_forget(&session->ending);
   recording_finish(session, complete);
   session_write_final_results(session, complete);

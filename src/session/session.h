@@ -12,6 +12,7 @@
 #include "exec/exec.h"
 #include "machine/spec/choice.h"
 
+struct report_run;
 typedef struct session_options { /* what `farfault run` passes through the environment */
   /* FARFAULT_MEMORY: "copy,replay+prefetch=tbn" (machine/spec/choice.h); empty: functional only */
   char managers[2048];
@@ -38,7 +39,11 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   const sim_offloading *offloading;
   bool marks;            /* the stream is to have ENTER and LEAVE */
   uint64_t stream_bytes; /* of the access stream that stay in memory; 0: its own choice */
-  char problem[256];     /* nonempty: what was wrong with the environment; session_create fails with it */
+  /* The final results go to this function and to no file, and it owns *run; before them none are written. NULL: they go
+   * to `results`. */
+  void (*take)(void *context, struct report_run *run);
+  void *take_context;
+  char problem[256]; /* nonempty: what was wrong with the environment; session_create fails with it */
 } session_options;
 
 /* What `farfault run` chooses where nothing was said: the newest bundled machine, whose compute capability runs what

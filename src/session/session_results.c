@@ -231,8 +231,12 @@ static void write_results(session *session, bool complete, bool history) {
   report_run run;
   session_collect(session, complete, history, &run);
   show_progress(session, &run);
-  write_file(session, &run);
-  report_free(&run);
+  if (session->options.take) {
+    session->options.take(session->options.take_context, &run);
+  } else {
+    write_file(session, &run);
+    report_free(&run);
+  }
   uselocale(old);
   freelocale(c);
 }

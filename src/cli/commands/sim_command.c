@@ -31,7 +31,8 @@ static const struct argp_option options[] = {
 typedef struct job {
   trace_file *file;
   uint32_t devices, device;
-} job; /* what the child does: as session_options */
+  run_results *results; /* of a sweep's point: where they go; NULL: to a file that the environment names */
+} job;                  /* what the child does: as session_options */
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
@@ -50,6 +51,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
+static void take_results(void *context, report_run *run) { run_results_add(context, run); }
+
 /* In the child; the environment says what is wanted, as to a program's libraries. */
 static int replay(void *context) {
   job *job = context;
@@ -58,6 +61,8 @@ static int replay(void *context) {
   session_options_from_environment(&wanted);
   wanted.devices = job->devices;
   wanted.device = job->device;
+  if (job->results) wanted.take = take_results;
+  wanted.take_context = job->results;
   ff_status status = replay_run(job->file, &wanted, &error);
   trace_file_close(job->file);
   job->file = NULL;
@@ -69,26 +74,22 @@ static int replay(void *context) {
   return cli_fail(exit_status, "%s", error.message);
 }
 
-static int report(const run_job *job, const char *folder, const run_end *end) {
-  run_results results;
-  run_results_read(folder, &results);
-  run_clear_folder(folder);
+/* The results are freed. */
+static int report(const run_job *job, run_results *results, const run_end *end) {
   if (end->signal) cli_fail(0, "the simulation was ended by signal %d (%s)", end->signal, strsignal(end->signal));
-  bool good = !results.lost && (!results.count || run_outputs_write(job->outputs, &results));
-  if (results.count) run_results_print(job, &results, stdout);
+  bool good = !results->lost && (!results->count || run_outputs_write(job->outputs, results));
+  if (results->count) run_results_print(job, results, stdout);
   if (fflush(stdout)) good = cli_fail(false, "cannot write the output");
   int status = end->status ? end->status : good ? CLI_DONE : CLI_FAILED;
-  status = fail_if_settle(job->outputs, &results, job->argv[0], status);
-  run_results_free(&results);
+  status = fail_if_settle(job->outputs, results, job->argv[0], status);
+  run_results_free(results);
   return status;
 }
 
 static bool is_point; /* this process is a sweep's child, for one simulation */
 
-static int simulate(const run_job *job, struct job *replayed) {
-  char *folder = run_make_folder();
-  if (!folder) return CLI_FAILED;
-  run_child child = {.folder = folder,
+static run_child child_of(const run_job *job, const char *folder, struct job *replayed) {
+  return (run_child){.folder = folder,
                      .setup = job->setup,
                      .body = replay,
                      .context = replayed,
@@ -96,14 +97,33 @@ static int simulate(const run_job *job, struct job *replayed) {
                      .live = job->outputs->live ? job->outputs : NULL,
                      .lines = job->outputs->lines != 0,
                      .profile_range = job->outputs->profile_range};
+}
+
+/* In this process, which leaves nothing but its outputs on the disk. */
+static int simulate_point(const run_job *job, struct job *replayed) {
+  run_results results = {0};
+  run_end end;
+  replayed->results = &results;
+  run_child child = child_of(job, NULL, replayed);
+  run_child_here(&child, &end);
+  return report(job, &results, &end);
+}
+
+static int simulate(const run_job *job, struct job *replayed) {
+  char *folder = run_make_folder();
+  if (!folder) return CLI_FAILED;
+  run_child child = child_of(job, folder, replayed);
   run_end end;
   ff_error error;
   int status;
-  if (is_point) {
-    run_child_here(&child, &end);
-    status = report(job, folder, &end);
-  } else if (run_child_wait(&child, &end, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
-  else status = report(job, folder, &end);
+  if (run_child_wait(&child, &end, &error)) {
+    status = cli_fail(CLI_FAILED, "%s", error.message);
+  } else {
+    run_results results;
+    run_results_read(folder, &results);
+    run_clear_folder(folder);
+    status = report(job, &results, &end);
+  }
   run_remove_folder(folder);
   return status;
 }
@@ -152,6 +172,7 @@ static int sim_command(int argc, char **argv) {
   cli_choose_machine(&a.setup, trace_file_information(file));
   int status = CLI_DONE;
   a.setup.recorded = true;
+  a.setup.tried = is_point;
   job replayed = {.file = file, .devices = replay_devices(file), .device = (uint32_t)(a.device + 1)};
   if (replayed.device > replayed.devices)
     status = cli_fail(CLI_USAGE, "--device %d: the program had %u GPU%s, numbered from 0", a.device, replayed.devices,
@@ -163,7 +184,7 @@ static int sim_command(int argc, char **argv) {
   else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error))
     status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   else
-    status = simulate(
+    status = (is_point ? simulate_point : simulate)(
         &(run_job){.argv = (char *[]){(char *)(uintptr_t)a.file, NULL}, .setup = &a.setup, .outputs = &a.outputs},
         &replayed);
   trace_file_close(replayed.file);

@@ -33,7 +33,12 @@ static void set_variable(const char *name, const char *value) {
   else unsetenv(name);
 }
 
-static void set_path(const char *name, const char *folder, const char *below) {
+/* folder NULL: there is no such file. */
+static void set_file(const char *name, const char *folder, const char *below) {
+  if (!folder) {
+    unsetenv(name);
+    return;
+  }
   ff_text path = {0};
   ff_text_add(&path, "%s/%s", folder, below);
   setenv(name, path.chars, 1);
@@ -136,8 +141,8 @@ static void set_environment(const run_child *child) {
   set_variable("FARFAULT_PROFILE_RANGE", child->profile_range ? "1" : NULL);
   set_variable("FARFAULT_PROFILE_NVTX", child->profile_nvtx);
   set_variable("FARFAULT_RECORD", child->record);
-  set_path("FARFAULT_RESULTS", child->folder, "results-%p.json");
-  set_path("FARFAULT_PROGRESS", child->folder, "progress");
+  set_file("FARFAULT_RESULTS", child->folder, "results-%p.json");
+  set_file("FARFAULT_PROGRESS", child->folder, "progress");
 }
 
 /* ---- signals that wait ---- */

@@ -64,7 +64,7 @@ typedef struct run_child {
   char **argv; /* the program and its arguments */
   const run_program *program;
   const char *libraries;
-  const char *folder; /* temporary folder for results and progress */
+  const char *folder; /* temporary folder for results and progress; NULL: neither is written */
   const cli_setup *setup;
   const run_executed *executed;
   bool history;       /* is to be kept */
@@ -126,6 +126,7 @@ typedef struct run_results {
 void run_results_read(const char *folder, run_results *results);
 /* The same while they are being written: says nothing of what cannot be read, and removes nothing. */
 void run_results_peek(const char *folder, run_results *results);
+void run_results_add(run_results *results, const report_run *run); /* which they own from now on */
 void run_results_free(run_results *results);
 
 /* A new temporary folder, or NULL with a message. As long as it is there, signals that would end this process wait

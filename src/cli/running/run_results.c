@@ -66,7 +66,7 @@ static bool take_from_elsewhere(const char *folder, ff_text *path) {
   return true;
 }
 
-static void add_run(run_results *results, const report_run *run) {
+void run_results_add(run_results *results, const report_run *run) {
   results->runs = ff_realloc(results->runs, (results->count + 1) * sizeof *results->runs);
   results->runs[results->count++] = *run;
 }
@@ -87,7 +87,7 @@ static void read_one(const char *folder, const char *name, run_results *results)
     cli_fail(0, "%s", error.message);
     results->lost++;
   } else {
-    add_run(results, &run);
+    run_results_add(results, &run);
   }
   if (elsewhere) unlink(path.chars);
   free(path.chars);
@@ -132,7 +132,7 @@ void run_results_peek(const char *folder, run_results *results) {
     ff_text path = {0};
     report_run run;
     ff_text_add(&path, "%s/%s", folder, names.items[i]);
-    if (!report_file_read(path.chars, &run, NULL)) add_run(results, &run);
+    if (!report_file_read(path.chars, &run, NULL)) run_results_add(results, &run);
     free(path.chars);
     free(names.items[i]);
   }

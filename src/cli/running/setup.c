@@ -87,7 +87,7 @@ static ff_status check_manager(cli_setup *setup, char *name, size_t size, const 
   ff_status status = sim_choice_read(name, &setup->choices, spec, choice, error);
   if (!status) status = make_plugins_absolute(name, size, error);
   if (!status) status = sim_choice_read(name, &setup->choices, spec, choice, error);
-  if (!status) status = sim_choice_try(choice, setup->recorded, error);
+  if (!status && !setup->tried) status = sim_choice_try(choice, setup->recorded, error);
   if (status && strchr(name, '+')) ff_fail_at(error, status, name);
   strcpy(label, choice->label);
   free(choice);

@@ -91,22 +91,62 @@ static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, p
 
 /* Dirty sectors of the line `tag` of the slice go to DRAM, and hold an MSHR until they are there. Returns when that was
  * to be had. */
-static ps l2_write_back(memory *y, l2_slice *slice, uint64_t tag, uint32_t sectors, const request *r, ps ask, ps at) {
+static ps l2_write_back(memory *y, l2_slice *slice, uint64_t tag, uint32_t sectors, ps ask, ps at, const tally *tally) {
   place p = l2_place(y, (tag - 1) << 7);
   at = slots_wait(&slice->mshrs, at);
-  slots_hold(&slice->mshrs, dram_access(y, &p, sector_count(sectors), true, ask, at, r->tally));
+  slots_hold(&slice->mshrs, dram_access(y, &p, sector_count(sectors), true, ask, at, tally));
   return at;
 }
 
-/* The line for `tag`, emptied and written back. Returns when the MSHR for that was to be had. */
-static ps l2_replace(memory *y, const place *p, const request *r, ps ask, ps at, cache_line **line) {
-  l2_slice *slice = p->slice;
-  uint64_t old_tag;
-  cache_line *victim = cache_victim(&slice->cache, p->set, &old_tag);
-  if (old_tag && victim->dirty) at = l2_write_back(y, slice, old_tag, victim->dirty, r, ask, at);
-  cache_retag(&slice->cache, p->set, victim, p->tag);
-  if (y->stacks) victim->filled = versions_now(y->stacks);
-  *line = victim;
+/* What an access finds at a slice, and what follows from that alone: tags, and which sectors are valid and dirty. When
+ * they come is another matter: `ready` and `pending` of a line. So all that several accesses find can be known before
+ * any of it has a time (l2_find), and what comes of it is the same as one by one. */
+typedef struct found {
+  cache_line *line;
+  bool fresh;            /* it was another line before, */
+  uint8_t old_dirty;     /* of which these sectors are written back, */
+  uint64_t old_tag;      /* to there */
+  uint8_t have, missing; /* of the sectors wanted */
+  uint8_t back;          /* sectors of another line that may not stay dirty, */
+  uint64_t back_tag;     /* this one */
+} found;
+
+/* The line of p->tag in the slice, or one that becomes it. */
+static inline void find_line(const memory *y, l2_slice *slice, const place *p, uint32_t sectors, found *f) {
+  cache_line *line = cache_find(&slice->cache, p->set, p->tag);
+  f->fresh = !line;
+  if (!line) {
+    line = cache_victim(&slice->cache, p->set, &f->old_tag);
+    f->old_dirty = f->old_tag ? line->dirty : 0;
+    ps ready = line->ready; /* of what was asked before this, and may have no time yet */
+    uint8_t pending = line->pending;
+    cache_retag(&slice->cache, p->set, line, p->tag);
+    line->ready = ready;
+    line->pending = pending;
+    if (__builtin_expect(y->stacks != NULL, 0)) line->filled = versions_now(y->stacks);
+  }
+  f->line = line;
+  f->have = line->valid & (uint8_t)sectors;
+  f->missing = (uint8_t)sectors & (uint8_t)~f->have;
+  line->valid |= f->missing;
+}
+
+/* At the line's own slice: what is written there is dirty; where a set has no more lines that may be, another one is
+ * written back for it. */
+static inline void find_home(const memory *y, const place *p, uint32_t sectors, trace_access_op op, found *f) {
+  find_line(y, p->slice, p, sectors, f);
+  f->back = 0;
+  if ((op == TRACE_STORE || op == TRACE_ATOMIC) && !y->spec->l2_write_through)
+    f->back = cache_write(&p->slice->cache, p->set, f->line, (uint8_t)sectors, &f->back_tag);
+}
+
+/* From now on the line is the one that was found. Returns when its MSHR for what was there before was to be had. */
+static inline ps l2_replace(memory *y, l2_slice *slice, const found *f, ps ask, ps at, const tally *tally) {
+  if (f->fresh) {
+    if (f->old_dirty) at = l2_write_back(y, slice, f->old_tag, f->old_dirty, ask, at, tally);
+    f->line->ready = 0;
+  }
+  if (f->line->ready <= at) f->line->pending = 0;
   return at;
 }
 
@@ -121,13 +161,6 @@ static ps l2_fetch(memory *y, const place *p, uint32_t sectors, ps ask, ps begin
   if (!shared) slots_hold(&slice->mshrs, filled);
   if (held && !shared) *held = (held_piece){piece, filled};
   return filled;
-}
-
-/* What the request writes is dirty; where a set has no more lines that may be, another one is written back for it. */
-static ps l2_dirty(memory *y, const place *p, const request *r, cache_line *line, ps ask, ps at) {
-  uint64_t tag;
-  uint8_t back = cache_write(&p->slice->cache, p->set, line, (uint8_t)r->sectors, &tag);
-  return back ? l2_write_back(y, p->slice, tag, back, r, ask, at) : at;
 }
 
 /* Write-through: to memory at once, with an MSHR until it is there. Returns when that MSHR was to be had. */
@@ -147,36 +180,32 @@ static ps side_latency(const memory *y, const request *r) {
   return !mask || (__builtin_popcountll(r->address & mask) & 1) == (int)(r->sm & 1) ? 0 : y->t->side;
 }
 
-/* At the slice that the address belongs to, which the request reaches at `at`. Returns when its data leaves. */
-static ps l2_home(memory *y, const place *p, const request *r, ps ask, ps at) {
+/* At the slice that the address belongs to, which the request reaches at `at`, for these sectors. Returns when its data
+ * leaves. */
+static ps l2_home(memory *y, const place *p, const request *r, const found *f, ps ask, ps at) {
   l2_slice *slice = p->slice;
-  ps service = y->t->l2_service[sector_count(r->sectors)];
+  cache_line *line = f->line;
+  ps service = y->t->l2_service[sector_count(f->have | f->missing)];
   /* one lane per cycle */
   if (r->op == TRACE_ATOMIC && r->lanes * y->t->cycle > service) service = r->lanes * y->t->cycle;
-  ps data = server_take(&slice->port, ask, at, service);
-  cache_line *line = cache_find(&slice->cache, p->set, p->tag);
-  if (!line) data = l2_replace(y, p, r, ask, data, &line);
-  if (line->ready <= data) line->pending = 0;
-  uint8_t wanted = (uint8_t)r->sectors, have = line->valid & wanted, missing = wanted & (uint8_t)~have;
-  if (y->stacks && have && r->op == TRACE_LOAD) versions_l2_hit(y->stacks, r->address, line->filled);
-  COUNT(r->tally, l2_hits, sector_count(have));
-  COUNT(r->tally, l2_misses, sector_count(missing));
+  ps data = l2_replace(y, slice, f, ask, server_take(&slice->port, ask, at, service), r->tally);
+  if (y->stacks && f->have && r->op == TRACE_LOAD) versions_l2_hit(y->stacks, r->address, line->filled);
+  COUNT(r->tally, l2_hits, sector_count(f->have));
+  COUNT(r->tally, l2_misses, sector_count(f->missing));
   if (r->op == TRACE_STORE) {
-    line->valid |= missing;
     if (y->spec->l2_write_through) return l2_write(y, p, r, ask, data);
-    return l2_dirty(y, p, r, line, ask, data);
+    return f->back ? l2_write_back(y, slice, f->back_tag, f->back, ask, data, r->tally) : data;
   }
   ps begin = data;
-  if (have & line->pending) data = line->ready;
-  if (missing) {
-    ps filled = l2_fetch(y, p, sector_count(missing), ask, begin, r->tally);
+  if (f->have & line->pending) data = line->ready;
+  if (f->missing) {
+    ps filled = l2_fetch(y, p, sector_count(f->missing), ask, begin, r->tally);
     if (!line->pending || line->ready < filled) line->ready = filled;
-    line->valid |= missing;
-    line->pending |= missing;
+    line->pending |= f->missing;
     if (data < filled) data = filled;
   }
   if (r->op == TRACE_ATOMIC && y->spec->l2_write_through) l2_write(y, p, r, ask, data);
-  else if (r->op == TRACE_ATOMIC) l2_dirty(y, p, r, line, ask, begin);
+  else if (f->back) l2_write_back(y, slice, f->back_tag, f->back, ask, begin, r->tally);
   return data;
 }
 
@@ -185,57 +214,99 @@ static ps l2_home(memory *y, const place *p, const request *r, ps ask, ps at) {
 /* The slice of the other side that keeps copies of this one's lines, in the set with the same number. */
 static l2_slice *twin(const memory *y, const l2_slice *slice) { return &y->slices[(uint64_t)(slice - y->slices) ^ 1]; }
 
-/* Over to the other side, with so many sectors; `there`: to the side of the slices with odd numbers. */
-static ps cross(memory *y, uint32_t there, uint32_t sectors, ps ask, ps at) {
-  return server_take(&y->crossing[there & 1], ask, at, y->t->crossing[sectors]) + y->t->crossing[sectors];
+/* All of an access to an L2 of two sides. */
+struct l2_way {
+  place home;
+  found own, copy;    /* at the home slice; at its twin, for a load of a line of the other side */
+  cache_line *uncopy; /* the twin's line, where what is written is no longer in it; NULL: there is none */
+  bool far;           /* the line is the other side's */
+};
+
+size_t l2_way_bytes(void) { return sizeof(l2_way); }
+
+/* Loads are served by the SM's side, with copies of the other's lines; stores and atomics by the line's own. */
+__attribute__((always_inline)) static inline void find_way(const memory *y, const request *r, l2_way *way,
+                                                           l2_turn *turn) {
+  way->home = l2_place(y, r->address);
+  const place *p = &way->home;
+  way->far = ((uint64_t)(p->slice - y->slices) & 1) != (r->sm & 1);
+  way->uncopy = NULL;
+  uint32_t sectors = r->sectors;
+  bool load = r->op == TRACE_LOAD;
+  if (load && way->far) {
+    find_line(y, twin(y, p->slice), p, sectors, &way->copy);
+    sectors = way->copy.missing;
+  } else if (!load) {
+    way->uncopy = cache_find(&twin(y, p->slice)->cache, p->set, p->tag);
+    if (way->uncopy) way->uncopy->valid &= (uint8_t)~sectors;
+  }
+  if (sectors) find_home(y, p, sectors, r->op, &way->own);
+  *turn = (l2_turn){.sectors = way->far ? (uint8_t)sector_count(sectors) : 0,
+                    .there = (r->sm & 1) ^ !load,
+                    .at = r->ask + y->t->l2_there + (load ? y->t->side : 0)};
+}
+
+void l2_find(memory *y, const request *r, l2_way *way, l2_turn *turn) { find_way(y, r, way, turn); }
+
+void l2_cross(memory *y, l2_turn *turn) {
+  if (turn->sectors) turn->at = server_turn(&y->crossing[turn->there], turn->at, y->t->crossing[turn->sectors]);
+}
+
+/* Over to the other side: when all is there that comes to the way at `at`. */
+static ps over_there(const memory *y, const l2_turn *turn, ps at) {
+  return (turn->at > at ? turn->at : at) + y->t->crossing[turn->sectors];
 }
 
 /* A load of a line of the other side: its copy on this side, with an MSHR while that comes from over there. */
-static ps l2_copy(memory *y, const place *home, const request *r, ps ask, ps at) {
-  place p = *home;
-  l2_slice *slice = p.slice = twin(y, home->slice);
-  ps data = server_take(&slice->port, ask, at, y->t->l2_service[sector_count(r->sectors)]), half = y->t->side / 2;
-  cache_line *line = cache_find(&slice->cache, p.set, p.tag);
-  if (!line) data = l2_replace(y, &p, r, ask, data, &line);
-  if (line->ready <= data) line->pending = 0;
-  uint8_t wanted = (uint8_t)r->sectors, have = line->valid & wanted, missing = wanted & (uint8_t)~have;
-  COUNT(r->tally, l2_hits, sector_count(have));
+static inline ps l2_copy(memory *y, const request *r, const l2_way *way, const l2_turn *turn, ps ask, ps at) {
+  l2_slice *slice = twin(y, way->home.slice);
+  const found *f = &way->copy;
+  cache_line *line = f->line;
+  ps half = y->t->side / 2, data = server_take(&slice->port, ask, at, y->t->l2_service[sector_count(r->sectors)]);
+  data = l2_replace(y, slice, f, ask, data, r->tally);
+  COUNT(r->tally, l2_hits, sector_count(f->have));
   ps begin = data;
-  if (have & line->pending) data = line->ready;
-  if (!missing) return data;
+  if (f->have & line->pending) data = line->ready;
+  if (!f->missing) return data;
   begin = slots_wait(&slice->mshrs, begin);
-  request rest = *r;
-  rest.sectors = missing;
-  ps over = l2_home(y, home, &rest, ask + half, begin + half);
-  ps filled = cross(y, r->sm, sector_count(missing), ask + y->t->side, over + y->t->side - half);
+  ps over = l2_home(y, &way->home, r, &way->own, ask + half, begin + half);
+  ps filled = over_there(y, turn, over + y->t->side - half);
   slots_hold(&slice->mshrs, filled);
   if (!line->pending || line->ready < filled) line->ready = filled;
-  line->valid |= missing;
-  line->pending |= missing;
+  line->pending |= f->missing;
   return data < filled ? filled : data;
 }
 
-/* What was written is no longer in the copy. */
-static void l2_uncopy(memory *y, const place *home, uint32_t sectors) {
-  cache_line *line = cache_find(&twin(y, home->slice)->cache, home->set, home->tag);
-  if (line) line->valid &= (uint8_t)~sectors, line->pending &= (uint8_t)~sectors;
+static inline ps take_at(memory *y, const request *r, const l2_way *way, const l2_turn *turn, ps ask, ps at) {
+  if (way->uncopy) way->uncopy->pending &= (uint8_t)~r->sectors;
+  if (!way->far) return l2_home(y, &way->home, r, &way->own, ask, at);
+  if (r->op == TRACE_LOAD) return l2_copy(y, r, way, turn, ask, at);
+  ps half = y->t->side / 2, over = over_there(y, turn, at);
+  return l2_home(y, &way->home, r, &way->own, ask + half, over + half) + y->t->side - half;
 }
 
-/* Loads are served by the SM's side, with copies of the other's lines; stores and atomics by the line's own. */
-static ps l2_two_sides(memory *y, const place *p, const request *r, ps ask, ps at) {
-  bool far = ((uint64_t)(p->slice - y->slices) & 1) != (r->sm & 1);
-  if (r->op == TRACE_LOAD) return far ? l2_copy(y, p, r, ask, at) : l2_home(y, p, r, ask, at);
-  l2_uncopy(y, p, r->sectors);
-  if (!far) return l2_home(y, p, r, ask, at);
-  ps half = y->t->side / 2, over = cross(y, r->sm ^ 1, sector_count(r->sectors), ask, at);
-  return l2_home(y, p, r, ask + half, over + half) + y->t->side - half;
+__attribute__((always_inline)) static inline ps take_way(memory *y, const request *r, const l2_way *way,
+                                                         const l2_turn *turn) {
+  return take_at(y, r, way, turn, r->ask + y->t->l2_there, r->at + y->t->l2_there) + y->t->l2_back;
+}
+
+ps l2_take(memory *y, const request *r, const l2_way *way, const l2_turn *turn) { return take_way(y, r, way, turn); }
+
+static ps l2_two_sides(memory *y, const request *r) {
+  l2_way way;
+  l2_turn turn;
+  find_way(y, r, &way, &turn);
+  l2_cross(y, &turn);
+  return take_way(y, r, &way, &turn);
 }
 
 ps l2_access(memory *y, const request *r) {
+  if (y->crossing) return l2_two_sides(y, r);
   place p = l2_place(y, r->address);
-  if (y->crossing) return l2_two_sides(y, &p, r, r->ask + y->t->l2_there, r->at + y->t->l2_there) + y->t->l2_back;
+  found f;
+  find_home(y, &p, r->sectors, r->op, &f);
   ps side = side_latency(y, r);
-  return l2_home(y, &p, r, r->ask + y->t->l2_there + side / 2, r->at + y->t->l2_there + side / 2) + y->t->l2_back +
+  return l2_home(y, &p, r, &f, r->ask + y->t->l2_there + side / 2, r->at + y->t->l2_there + side / 2) + y->t->l2_back +
          side - side / 2;
 }
 
@@ -363,20 +434,53 @@ bool l1_drop(sm *m, uint64_t address) {
 }
 
 /* Data comes back through the ports of loads; that of stores and atomics goes out through the others. */
-static ps through_network(memory *y, const request *r) {
-  uint32_t sectors = sector_count(r->sectors);
-  if (r->op == TRACE_LOAD) {
-    ps ask = r->ask + y->t->l2_there + y->t->l2_back, data = l2_access(y, r);
-    return network_pass(y->network, y->t, r->sm, NETWORK_TO_SM, sectors, ask, data);
-  }
-  request out = *r;
-  out.at = network_pass(y->network, y->t, r->sm, NETWORK_FROM_SM, sectors, r->ask, r->at);
-  return l2_access(y, &out);
+void network_out(const memory *y, request *r) {
+  if (y->network && r->op != TRACE_LOAD)
+    r->at = network_pass(y->network, y->t, r->sm, NETWORK_FROM_SM, sector_count(r->sectors), r->ask, r->at);
+}
+
+ps network_back(const memory *y, const request *r, ps data) {
+  if (!y->network || r->op != TRACE_LOAD) return data;
+  ps ask = r->ask + y->t->l2_there + y->t->l2_back;
+  return network_pass(y->network, y->t, r->sm, NETWORK_TO_SM, sector_count(r->sectors), ask, data);
 }
 
 ps memory_below_l1(memory *y, const sm *m, const request *r) {
   if (__builtin_expect(m->stack, 0)) return stacks_below(y->stacks, m, r);
-  return y->network ? through_network(y, r) : l2_access(y, r);
+  if (!y->network) return l2_access(y, r);
+  if (r->op == TRACE_LOAD) return network_back(y, r, l2_access(y, r));
+  request out = *r;
+  network_out(y, &out);
+  return l2_access(y, &out);
+}
+
+/* ---- parts of the L2 ---- */
+
+uint32_t l2_slice_of(const memory *y, uint64_t physical) { return (uint32_t)(l2_place(y, physical).slice - y->slices); }
+
+static void join(uint32_t *of_slice, uint64_t count, uint32_t a, uint32_t b) {
+  uint32_t from = of_slice[a], to = of_slice[b];
+  for (uint64_t i = 0; i < count; i++)
+    if (of_slice[i] == from) of_slice[i] = to;
+}
+
+uint32_t l2_parts(const memory *y, uint32_t *of_slice) {
+  uint32_t count = (uint32_t)y->spec->l2_slices, parts = 0;
+  for (uint32_t i = 0; i < count; i++) of_slice[i] = i;
+  for (uint32_t i = 0; i < count; i++) {
+    if (y->crossing) join(of_slice, count, i, i ^ 1);
+    for (uint32_t k = 0; k < i; k++)
+      if (y->slices[k].channel == y->slices[i].channel) join(of_slice, count, i, k);
+  }
+  for (uint32_t i = 0; i < count; i++) { /* numbered as they come: from `count` on, so far */
+    if (of_slice[i] >= count) continue;
+    uint32_t old = of_slice[i];
+    for (uint32_t k = i; k < count; k++)
+      if (of_slice[k] == old) of_slice[k] = count + parts;
+    parts++;
+  }
+  for (uint32_t i = 0; i < count; i++) of_slice[i] -= count;
+  return parts;
 }
 
 static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {

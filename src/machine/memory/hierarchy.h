@@ -72,6 +72,26 @@ ps remote_access(memory *y, sm *m, pager_place place, const request *r, ps *acce
 ps l2_access(memory *y, const request *r);
 /* What an L1 asks: through the network, the L2, or for an SM in a memory stack the stacks. */
 ps memory_below_l1(memory *y, const sm *m, const request *r);
+/* The same in three steps: out through the network (only changes r->at), in the L2, and back to the SM. */
+void network_out(const memory *y, request *r);
+ps network_back(const memory *y, const request *r, ps data);
+/* For many accesses side by side (sm/round_serve.c). The L2's slices in parts that have no slice and no channel in
+ * common: of_slice[i] is the part of slice i. Returns how many parts there are. What is asked in two parts has only the
+ * way between the sides of the L2 in common, if there are two. */
+uint32_t l2_parts(const memory *y, uint32_t *of_slice);
+uint32_t l2_slice_of(const memory *y, uint64_t physical);
+/* l2_access in three steps: for many accesses all of one step may be made before the next one's. The first two in the
+ * order of the accesses of a part; the second in the order of all. The third in the order of a part again. */
+typedef struct l2_way l2_way;
+typedef struct l2_turn { /* over to the other side of the L2: */
+  ps at;                 /* without any wait; behind l2_cross: when the way is free for it */
+  uint8_t sectors;       /* 0: it does not go there */
+  uint8_t there;
+} l2_turn;
+size_t l2_way_bytes(void);
+void l2_find(memory *y, const request *r, l2_way *way, l2_turn *turn);
+void l2_cross(memory *y, l2_turn *turn);
+ps l2_take(memory *y, const request *r, const l2_way *way, const l2_turn *turn);
 uint32_t l1_set(const sm *m, uint64_t physical);
 uint64_t l1_tag(const sm *m, uint64_t physical);
 /* As memory_prefetch_far and ..._near, of the L1 alone; of the L2 alone and by the physical address. */

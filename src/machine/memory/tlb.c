@@ -246,6 +246,18 @@ ps tlb_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, uint64_t ke
          g->t->tlb_back;
 }
 
+bool tlb_walk_reads(const gmmu *g, uint64_t address, pager_leaf leaf, uint64_t key) {
+  if (g->shared_tlb && lru_peek(shared_set(g, key), key)) return false;
+  if (!g->spec->walk_cache_bytes) return true;
+  uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT,
+           top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
+  for (uint32_t level = top > lowest ? top : lowest + 1; level-- > lowest;) {
+    walk_level l = level_of(g, level, shift, address | g->space);
+    if (!lru_peek(g->walk_cache, l.table << 52 | l.index)) return true;
+  }
+  return false;
+}
+
 /* ---- shootdowns ---- */
 
 static void shoot(gmmu *g, lru *table, uint64_t key) {

@@ -57,6 +57,8 @@ ps tlb_foresee(gmmu *g, const tlb_look *look, uint64_t address, bool *known);
 /* What tlb_look_up has not found, asked for at `ask` and, after its port, at `at`: when it is there. No entry of the
  * SM's TLB is made. */
 ps tlb_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, ps ask, ps at, const tally *tally);
+/* Whether that walk reads the L2; else tables of the GMMU's own say all of it. */
+bool tlb_walk_reads(const gmmu *g, uint64_t address, pager_leaf leaf, uint64_t key);
 void tlb_forget_range(gmmu *g, uint64_t address, uint64_t bytes); /* all translations of it, where pages do not move */
 void tlb_forget(gmmu *g, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */
 /* its page is no longer dirty, and entries say that it is */

@@ -117,8 +117,15 @@ static round_request *add(round_sm *q, warp *w, const request *r, ps hold, ps tr
 }
 
 /* It is served between two rounds. */
-static void goes_out(round_sm *q, round_request *e) {
+static void goes_out(round_sm *q, round_request *e, uint8_t group) {
+  bool line = e->kind == ROUND_LINE;
   e->asks = true;
+  FF_PUSH(&q->asked, ((round_asked){.turn = e->turn,
+                                    .number = q->end - 1,
+                                    .sm = q->m->index,
+                                    .group = group,
+                                    .line = line,
+                                    .load = line && e->op == TRACE_LOAD}));
   if (q->last_ask < e->turn) q->last_ask = e->turn;
   if (q->open_ask > e->turn) q->open_ask = e->turn;
   ps answer = e->turn + q->length;
@@ -129,12 +136,12 @@ static void goes_out(round_sm *q, round_request *e) {
 }
 
 /* It goes below the L1, and holds a place of these from `at` on. */
-static void ask(round_sm *q, round_request *e, slots *held, ps *accepted) {
+static void ask(round_sm *q, const memory *y, round_request *e, slots *held, ps *accepted) {
   ps at = e->translated ? e->at : slots_wait(held, e->at);
   *accepted += at - e->at;
   e->at = at;
   slots_hold(held, SLOTS_OPEN);
-  goes_out(q, e);
+  goes_out(q, e, q->groups ? q->groups[l2_slice_of(y, e->address)] : 0);
 }
 
 /* When a place is free is known: no open one is before `until`. For a line that comes later, by then one is. */
@@ -178,7 +185,7 @@ static bool load_access(round_sm *q, const memory *y, warp *w, const request *r,
   e->sectors = missing;
   e->line = line;
   e->tag = tag;
-  ask(q, e, &m->l1_mshrs, accepted);
+  ask(q, y, e, &m->l1_mshrs, accepted);
   line->ready = ROUND_OPEN | (q->end - 1);
   line->valid |= missing;
   line->pending |= missing;
@@ -192,7 +199,7 @@ bool round_access(round_sm *q, memory *y, warp *w, const request *r, ps hold, ps
   slots *held = r->op == TRACE_STORE ? &q->m->stores : &q->m->l1_mshrs;
   ps least = least_of(q, translated);
   if (!has_place(q, held, r->at > least ? r->at : least, translated)) return false;
-  ask(q, add(q, w, r, hold, translated), held, accepted);
+  ask(q, y, add(q, w, r, hold, translated), held, accepted);
   *data = 0;
   return true;
 }
@@ -240,7 +247,7 @@ ps round_translate(round_sm *q, gmmu *g, uint64_t address, const pager_unit *uni
                        .lanes = look.leaf,
                        .slot = ROUND_NO_SLOT,
                        .foreseen = foreseen};
-  goes_out(q, e);
+  goes_out(q, e, 0);
   if (look.entry) return ready;
   tlb_insert(q, look.key, ready, tally);
   return ready;

@@ -36,7 +36,7 @@ typedef struct member { /* one thread but the caller's */
 } member;
 
 struct round_threads {
-  round_task *task;
+  round_task *task; /* of this round: */
   void *context;
   uint32_t count; /* of threads, with the caller */
   member *members;
@@ -46,7 +46,7 @@ struct round_threads {
   _Atomic uint32_t sleepers;
   _Atomic bool over;
   bool measures;
-  _Atomic uint64_t spent; /* in tasks */
+  uint64_t spent[ROUND_WORKS]; /* by the caller, in tasks */
   pthread_mutex_t mutex;
   pthread_cond_t more;
 };
@@ -55,6 +55,12 @@ static inline void pause_a_little(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
+}
+
+uint64_t round_clock(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* Does what is left of the share. */
@@ -68,18 +74,10 @@ static void work_off(round_threads *t, share *own) {
   }
 }
 
-uint64_t round_clock(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-uint64_t round_threads_spent(const round_threads *t) { return atomic_load(&t->spent); }
+uint64_t round_threads_spent(const round_threads *t, round_work work) { return t->spent[work]; }
 
 static void work_off_all(round_threads *t, uint32_t own) {
-  uint64_t begun = t->measures ? round_clock() : 0;
   for (uint32_t i = 0; i < t->count; i++) work_off(t, &t->shares[(own + i) % t->count]);
-  if (t->measures) atomic_fetch_add(&t->spent, round_clock() - begun);
 }
 
 static void sleep_for_round(round_threads *t, uint64_t last) {
@@ -106,10 +104,8 @@ static void *thread_main(void *context) {
   return NULL;
 }
 
-round_threads *round_threads_create(uint32_t threads, round_task *task, void *context, bool measures) {
+round_threads *round_threads_create(uint32_t threads, bool measures) {
   round_threads *t = ff_alloc_aligned(64, (sizeof *t + 63) / 64 * 64);
-  t->task = task;
-  t->context = context;
   t->measures = measures;
   pthread_mutex_init(&t->mutex, NULL);
   pthread_cond_init(&t->more, NULL);
@@ -123,14 +119,7 @@ round_threads *round_threads_create(uint32_t threads, round_task *task, void *co
   return t;
 }
 
-void round_threads_run(round_threads *t, const uint32_t *owners, uint32_t count) {
-  FF_ASSERT(count <= FIELD_MASK);
-  if (t->count == 1 || count == 1) {
-    uint64_t begun = t->measures ? round_clock() : 0;
-    for (uint32_t i = 0; i < count; i++) t->task(t->context, i);
-    if (t->measures) atomic_fetch_add(&t->spent, round_clock() - begun);
-    return;
-  }
+static void run_shared(round_threads *t, const uint32_t *owners, uint32_t count) {
   uint64_t round = atomic_load(&t->round) + 1;
   atomic_store(&t->done, 0);
   for (uint32_t i = 0, begin = 0; i < t->count; i++) {
@@ -150,6 +139,18 @@ void round_threads_run(round_threads *t, const uint32_t *owners, uint32_t count)
     if (spins < SPINS) pause_a_little();
     else sched_yield();
   }
+}
+
+void round_threads_run(round_threads *t, round_task *task, void *context, round_work work, const uint32_t *owners,
+                       uint32_t count) {
+  FF_ASSERT(count <= FIELD_MASK);
+  t->task = task; /* read by others when they have taken a task of this round */
+  t->context = context;
+  uint64_t begun = t->measures ? round_clock() : 0;
+  if (t->count == 1 || count == 1)
+    for (uint32_t i = 0; i < count; i++) task(context, i);
+  else run_shared(t, owners, count);
+  if (t->measures) t->spent[work] += round_clock() - begun;
 }
 
 void round_threads_free(round_threads *t) {

@@ -13,27 +13,13 @@
  *     4. again from 1, until all clocks are at the horizon
  *
  * So what is below the L1s is asked in order of time, but for what an SM asks after its step: at most `ahead` late, as
- * far as a warp's access may be ahead without rounds (warp_access.c).
- *
- * What waits to be served is in a calendar: buckets by time, each sorted when its turn comes. */
+ * far as a warp's access may be ahead without rounds (warp_access.c). */
 #include "machine/sm/rounds.h"
 
 #include <stdlib.h>
 
 #include "base/check.h"
 #include "machine/simulation.h"
-
-enum { BUCKETS = 1024, BUCKETS_PER_ROUND = 128, AHEAD_NEAR = 4, AHEAD_FAR = 8 };
-
-typedef struct calendar_entry {
-  ps turn;
-  uint64_t number; /* the SM's request */
-  uint32_t sm;
-} calendar_entry;
-typedef struct bucket {
-  FF_VEC(calendar_entry) entries;
-  size_t sorted; /* of these */
-} bucket;
 
 struct sm_rounds {
   sim *s;
@@ -47,139 +33,22 @@ struct sm_rounds {
   uint32_t *owners; /* and which thread rather runs each */
   uint32_t thread_count;
   round_threads *threads;
+  round_server *server;
   round_parts *parts; /* NULL: nothing is measured */
-  /* the calendar */
-  ps width, at; /* of a bucket; where the first one that may have entries begins */
-  size_t waiting;
-  bucket buckets[BUCKETS];
 };
 
-/* ---- the calendar ---- */
-
-static bucket *bucket_at(sm_rounds *r, ps time) { return &r->buckets[time / r->width % BUCKETS]; }
-
-static void collect(sm_rounds *r, round_sm *q) {
-  for (; q->collected != q->end; q->collected++) {
-    const round_request *e = &q->requests[q->collected & q->mask];
-    if (!e->asks) continue;
-    bucket *b = bucket_at(r, e->turn > r->at ? e->turn : r->at);
-    FF_PUSH(&b->entries, ((calendar_entry){e->turn, q->collected, q->m->index}));
-    r->waiting++;
-  }
-}
-
-static bool before(const calendar_entry *a, const calendar_entry *b) {
-  if (a->turn != b->turn) return a->turn < b->turn;
-  return a->sm != b->sm ? a->sm < b->sm : a->number < b->number;
-}
-
-static void bucket_sort(bucket *b) {
-  for (; b->sorted < b->entries.count; b->sorted++) {
-    calendar_entry e = b->entries.items[b->sorted];
-    size_t at = b->sorted;
-    for (; at && before(&e, &b->entries.items[at - 1]); at--) b->entries.items[at] = b->entries.items[at - 1];
-    b->entries.items[at] = e;
-  }
-}
-
-static round_request *request_of(sm_rounds *r, const calendar_entry *e) {
-  const round_sm *q = &r->sms[e->sm];
-  return &q->requests[e->number & q->mask];
-}
-
-static void serve_line(sm_rounds *r, const round_sm *q, round_request *e) {
-  if (e->translated) {
-    ps at = round_translated(q, e), late = at > e->at ? at - e->at : 0;
-    e->at += late;
-    if (e->line) e->floor += late;
-  }
-  request below = {.address = e->address,
-                   .sectors = e->sectors,
-                   .lanes = e->lanes,
-                   .sm = q->m->index,
-                   .op = (trace_access_op)e->op,
-                   .ask = e->ask,
-                   .at = e->at,
-                   .tally = &e->tally};
-  e->answer = memory_below_l1(&r->s->memory, q->m, &below);
-  FF_CHECK(e->answer >= e->turn + r->length);
-}
-
-static void serve_one(sm_rounds *r, const calendar_entry *c) {
-  round_sm *q = &r->sms[c->sm];
-  round_request *e = request_of(r, c);
-  if (e->kind == ROUND_LINE) {
-    serve_line(r, q, e);
-  } else if (e->kind == ROUND_WALK) {
-    e->answer = tlb_walk(&r->s->gmmu, q->m, e->address, (pager_leaf)e->lanes, e->tag, e->ask, e->at, &e->tally);
-  } else {
-    ps at = round_translated(q, e);
-    if (at > e->at) COUNT(&e->tally, tlb_merged, 1);
-    e->answer = at > e->at ? at : e->at;
-  }
-  e->answered = true;
-  q->answers++;
-}
-
-/* It lies in two lines of the host's cache. */
-static void prefetch_request(const round_request *e) {
-  __builtin_prefetch(e);
-  __builtin_prefetch((const char *)e + 64);
-}
-
-static void serve_bucket(sm_rounds *r, bucket *b, ps end) {
-  bucket_sort(b);
-  size_t count = b->entries.count, served = 0;
-  const calendar_entry *items = b->entries.items;
-  const memory *y = &r->s->memory;
-  for (size_t i = 0; i < count && i < AHEAD_FAR; i++) prefetch_request(request_of(r, &items[i]));
-  for (; served < count && items[served].turn < end; served++) {
-    size_t far = served + AHEAD_FAR, near = served + AHEAD_NEAR;
-    if (far + AHEAD_FAR < count) prefetch_request(request_of(r, &items[far + AHEAD_FAR]));
-    if (far < count) l2_prefetch_far(y, request_of(r, &items[far])->address);
-    if (near < count) l2_prefetch_near(y, request_of(r, &items[near])->address);
-    serve_one(r, &items[served]);
-  }
-  for (size_t i = served; i < count; i++) b->entries.items[i - served] = b->entries.items[i];
-  b->entries.count = b->sorted = count - served;
-  r->waiting -= served;
-}
-
-static ps first_ask(const sm_rounds *r) {
-  ps first = UINT64_MAX;
-  for (uint32_t i = 0; i < BUCKETS; i++)
-    for (size_t k = 0; k < r->buckets[i].entries.count; k++)
-      if (r->buckets[i].entries.items[k].turn < first) first = r->buckets[i].entries.items[k].turn;
-  return first;
-}
-
-/* All that was asked before `end`, and has been collected. */
-static void serve_before(sm_rounds *r, ps end) {
-  for (uint32_t empty = 0; r->waiting;) {
-    bucket *b = bucket_at(r, r->at);
-    size_t waiting = r->waiting;
-    if (b->entries.count) serve_bucket(r, b, end < r->at + r->width ? end : r->at + r->width);
-    if (end <= r->at + r->width) break; /* there may be more for this one */
-    r->at += r->width;
-    empty = r->waiting == waiting ? empty + 1 : 0;
-    if (empty < BUCKETS || !r->waiting) continue;
-    ps first = first_ask(r);
-    if (first / r->width * r->width > r->at) r->at = first / r->width * r->width;
-    empty = 0;
-  }
-  if (!r->waiting && end != UINT64_MAX && r->at < end / r->width * r->width) r->at = end / r->width * r->width;
-}
+/* ---- serving ---- */
 
 static void serve(sm_rounds *r, ps end) {
   if (__builtin_expect(!r->parts, 1)) {
-    serve_before(r, end);
+    round_server_serve(r->server, end);
     return;
   }
   uint64_t begun = round_clock();
-  size_t waiting = r->waiting;
-  serve_before(r, end);
+  size_t waiting = round_server_waiting(r->server);
+  round_server_serve(r->server, end);
   r->parts->serving += round_clock() - begun;
-  r->parts->served += waiting - r->waiting;
+  r->parts->served += waiting - round_server_waiting(r->server);
 }
 
 /* ---- SMs ---- */
@@ -245,10 +114,10 @@ static void run_sms(sm_rounds *r, ps served) {
       r->owners[listed] = (uint32_t)((uint64_t)i * r->thread_count / r->count);
       r->list[listed++] = i;
     }
-  round_threads_run(r->threads, r->owners, listed);
+  round_threads_run(r->threads, run_listed, r, ROUND_SMS, r->owners, listed);
   if (r->parts) r->parts->turns++, r->parts->listed += listed;
   for (uint32_t i = 0; i < listed; i++) {
-    collect(r, &r->sms[r->list[i]]);
+    round_server_collect(r->server, &r->sms[r->list[i]]);
     round_census(&r->sms[r->list[i]]);
   }
 }
@@ -382,7 +251,6 @@ void rounds_begin(sim *s, uint32_t threads) {
   r->loop = &s->loop;
   r->length = s->t.l2_there + s->t.l2_back;
   if (!r->length) r->length = 1;
-  r->width = r->length / BUCKETS_PER_ROUND ? r->length / BUCKETS_PER_ROUND : 1;
   r->count = s->d->sm_total;
   r->sms = ff_alloc_aligned(64, r->count * sizeof *r->sms);
   r->clocks = ff_alloc(r->count * sizeof *r->clocks);
@@ -391,7 +259,8 @@ void rounds_begin(sim *s, uint32_t threads) {
   for (uint32_t i = 0; i < r->count; i++) sm_begin(r, i);
   if (threads > r->count) threads = r->count;
   r->thread_count = s->observer.watched ? 1 : threads; /* what is watched is common */
-  r->threads = round_threads_create(r->thread_count, run_listed, r, s->measures);
+  r->threads = round_threads_create(r->thread_count, s->measures);
+  r->server = round_server_create(s, r->sms, r->count, r->length, r->threads, r->thread_count);
   r->parts = s->measures ? &s->parts : NULL;
   s->loop.rounds = r;
 }
@@ -400,20 +269,22 @@ void rounds_end(sim *s) {
   sm_rounds *r = s->loop.rounds;
   if (!r) return;
   rounds_counts_add(r);
-  s->parts.sms = round_threads_spent(r->threads);
+  s->parts.sms = round_threads_spent(r->threads, ROUND_SMS);
+  s->parts.side_by_side = round_threads_spent(r->threads, ROUND_SERVING);
   round_threads_free(r->threads);
   for (uint32_t i = 0; i < r->count; i++) {
     round_sm *q = &r->sms[i];
     for (size_t k = 0; k < q->touched.count; k++) free(q->touched.items[k]);
     free(q->touched.items);
     free(q->census.items);
+    free(q->asked.items);
     free(q->counts);
     free(q->requests);
     free(q->events.items);
     q->m->round = NULL;
     q->m->events = &r->d->heap;
   }
-  for (uint32_t i = 0; i < BUCKETS; i++) free(r->buckets[i].entries.items);
+  round_server_free(r->server);
   free(r->sms);
   free(r->clocks);
   free(r->list);

@@ -3,7 +3,7 @@
  * between two rounds.
  *
  *     round:    every SM runs its own events of  [t, t + round_length)  on any thread           (rounds.c, round_lines.c)
- *     between:  what the SMs asked below their L1s is served in order of (ask, SM, order of asking), on one thread
+ *     between:  what the SMs asked below their L1s is served in order of (ask, SM, order of asking)    (round_serve.c)
  *
  * No answer of the L2 is there before ask + l2_latency, so nothing that is asked in a round of that length is answered
  * in it: a load that an instruction waits for is `open` until the round is over, and the warp waits. What an SM cannot
@@ -64,11 +64,23 @@ typedef struct round_counts {
   sim_counters own;
 } round_counts;
 
+/* What is known of a request that is to be served before it is looked at. */
+typedef struct round_asked {
+  ps turn;
+  uint64_t number; /* the SM's request */
+  uint32_t sm;
+  uint8_t group; /* LINE: of the L2's parts that it goes to (round_serve.c) */
+  bool line;     /* it is one */
+  bool load;     /* a line that is one: it does not go out through the network */
+} round_asked;
+
 /* An entry of an SM's TLB, which the census of all TLBs has not been told of. */
 typedef struct round_entry {
   uint64_t key;
   bool in; /* it has come, else gone */
 } round_entry;
+
+struct sim;
 
 /* What one SM has of its own. */
 typedef struct round_sm {
@@ -78,7 +90,8 @@ typedef struct round_sm {
   front_end front, single;               /* for a round, and for one step between two */
   access_path accesses, single_accesses; /* below them */
   round_request *requests;               /* number n at n & mask: of [first, end) */
-  uint64_t first, end, collected;        /* collected: those before it have been taken to be served */
+  uint64_t first, end;
+  FF_VEC(round_asked) asked; /* that have not been taken to be served yet */
   uint64_t mask;
   uint32_t answers;      /* that are there and not taken over yet */
   ps last_ask;           /* the latest of all so far */
@@ -86,6 +99,7 @@ typedef struct round_sm {
   ps until;              /* no request that is open now is answered before: it runs no further */
   ps length;             /* of a round */
   bool paused;           /* it goes on when all that it has asked is answered */
+  const uint8_t *groups; /* of the L2's slices: round_asked.group; NULL: all are in one */
   bool lines;            /* is counted by instruction, where kernels' counters are not the SM's own (observe/lines.h) */
   warp *stopped;         /* makes its next step between two rounds: */
   ps stopped_at;         /* at its own time */
@@ -120,9 +134,21 @@ void round_census(round_sm *q);     /* is told */
 bool round_may_use(const pager *p, const pager_unit *unit, bool writes);
 void round_note(pager *p, pager_unit *unit, uint64_t address, ps now);
 
+/* ---- what has been asked: round_serve.c ---- */
+
+typedef struct round_server round_server;
+typedef struct round_threads round_threads;
+/* sms, threads: borrowed */
+round_server *round_server_create(struct sim *s, round_sm *sms, uint32_t sm_count, ps length, round_threads *threads,
+                                  uint32_t thread_count);
+void round_server_free(round_server *v);
+void round_server_collect(round_server *v, round_sm *q); /* what the SM has asked since the last time waits now */
+/* all that was asked before `end`, and has been collected */
+void round_server_serve(round_server *v, ps end);
+size_t round_server_waiting(const round_server *v); /* requests */
+
 /* ---- the whole: rounds.c ---- */
 
-struct sim;
 /* threads: that run SMs, the simulation's own among them. Of a simulation for which rounds_refuse has no reason. */
 void rounds_begin(struct sim *s, uint32_t threads);
 void rounds_end(struct sim *s);
@@ -138,15 +164,16 @@ void rounds_counts_add(sm_rounds *r);
 
 /* ---- its threads: round_threads.c ---- */
 
-typedef struct round_threads round_threads;
 typedef void round_task(void *context, uint32_t number);
+typedef enum round_work { ROUND_SMS, ROUND_SERVING, ROUND_WORKS } round_work;
 /* measures: round_threads_spent is wanted */
-round_threads *round_threads_create(uint32_t threads, round_task *task, void *context, bool measures);
+round_threads *round_threads_create(uint32_t threads, bool measures);
 /* task(context, i) for all i < count, each on any thread; rather on number owners[i], below `threads`, which does not
  * get smaller with i. */
-void round_threads_run(round_threads *t, const uint32_t *owners, uint32_t count);
-/* Processor time of all tasks so far, in nanoseconds. */
-uint64_t round_threads_spent(const round_threads *t);
+void round_threads_run(round_threads *t, round_task *task, void *context, round_work work, const uint32_t *owners,
+                       uint32_t count);
+/* Processor time of the caller in that work so far, in nanoseconds: of one thread, what all tasks took. */
+uint64_t round_threads_spent(const round_threads *t, round_work work);
 uint64_t round_clock(void); /* of this thread: processor time, in nanoseconds */
 void round_threads_free(round_threads *t);
 

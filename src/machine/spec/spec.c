@@ -45,6 +45,17 @@ static void add_folders_near(folders *list, const char *module) {
   add_folder(list, real, (size_t)(slash - real), "/../../share/farfault/machines");
 }
 
+/* Where this code and the program lie does not change while it runs, and a sweep's points are copies of a process that
+ * has looked already. */
+static folders installed;
+static pthread_once_t looked = PTHREAD_ONCE_INIT;
+
+static void find_installed(void) {
+  Dl_info info;
+  if (dladdr((void *)find_installed, &info) && info.dli_fname) add_folders_near(&installed, info.dli_fname);
+  add_folders_near(&installed, "/proc/self/exe");
+}
+
 static void find_folders(folders *list) {
   *list = (folders){0};
   const char *variable = getenv("FARFAULT_MACHINES");
@@ -53,9 +64,8 @@ static void find_folders(folders *list) {
     add_folder(list, variable, length, "");
     variable += length + (variable[length] == ':');
   }
-  Dl_info info;
-  if (dladdr((void *)find_folders, &info) && info.dli_fname) add_folders_near(list, info.dli_fname);
-  add_folders_near(list, "/proc/self/exe");
+  pthread_once(&looked, find_installed);
+  for (uint32_t i = 0; i < installed.count; i++) add_folder(list, installed.paths[i], strlen(installed.paths[i]), "");
 }
 
 static void free_folders(folders *list) {

@@ -12,6 +12,7 @@ enum { BYTES = 4 << 20, HOT_BYTES = 16 << 10, PROGRAMS = 32, WATCHDOG = 300 };
 typedef struct script { /* of a program */
   uint64_t seed;
   bool copies, barriers, atomics;
+  bool below; /* what is below the L1s is random, too */
 } script;
 
 static uint64_t mix(uint64_t x) {
@@ -85,9 +86,32 @@ static void tweak(machine_spec *m, uint64_t seed) {
   }
 }
 
+/* An L2 that much has to leave, of one side or two, with parts of several slices; ports on the way to it. */
+static void tweak_below(machine_spec *m, uint64_t seed) {
+  seed = mix(seed + 4711);
+  m->l2_slices = UINT64_C(2) << next(&seed) % 5;
+  m->channels = m->l2_slices >> (m->address_map[0] || m->l2_slices == 2 ? 0 : next(&seed) % 2);
+  m->l2_bytes = m->l2_slices * (UINT64_C(4096) << next(&seed) % 4);
+  m->l2_ways = UINT64_C(4) << next(&seed) % 5;
+  m->l2_mshrs = UINT64_C(4) << next(&seed) % 4;
+  m->l2_bytes_per_cycle = (double)(8 << next(&seed) % 4);
+  if (next(&seed) % 3) {
+    m->l2_copies = 1;
+    m->side_latency = (double)(next(&seed) % 3 * 50);
+    m->side_bytes = (double)(next(&seed) % 3 * 16);
+  }
+  if (next(&seed) % 2) m->dram_write_batch = 4;
+  if (next(&seed) % 2) m->l2_dirty_share = 0.5;
+  if (next(&seed) % 3 == 0) m->l2_mshr_bytes = 512;
+  if (next(&seed) % 4 == 0) m->l2_write_through = 1;
+  if (next(&seed) % 2) m->sm_read_bytes = m->sm_write_bytes = 16;
+  if (next(&seed) % 2) m->cluster_sms = 1 + next(&seed) % 4, m->cluster_read_bytes = m->cluster_write_bytes = 24;
+}
+
 static void run(rig *r, const char *manager, const script *s, uint32_t threads, uint64_t blocks, uint32_t warps) {
   rig_open(r, manager);
   tweak(&r->spec, s->seed);
+  if (s->below) tweak_below(&r->spec, s->seed);
   r->threads = threads;
   if (s->seed % 3 == 0) r->gpu_memory_share = 0.75;
   rig_start(r);
@@ -197,7 +221,8 @@ static void test_any_number_of_threads(void **state) {
   static const uint32_t threads[] = {2, 3, 8};
   for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 3); seed++) {
     script s = script_of(seed);
-    const char *manager = managers[seed % 8];
+    s.below = seed % 4 != 1;
+    const char *manager = managers[seed % 4 == 2 ? 0 : seed % 8];
     rig one, many, none;
     run(&one, manager, &s, 1, 1 + seed * 3, 4);
     for (int i = 0; i < 3; i++) {
@@ -219,6 +244,93 @@ static void test_any_number_of_threads(void **state) {
     rig_close(&one);
     rig_close(&none);
   }
+}
+
+/* Accesses to a small L2 of two sides, each step for all of them before the next one's (l2_find), have the times that
+ * they have one by one. */
+static void open_small_l2(rig *r, uint64_t seed) {
+  rig_open(r, "ideal");
+  r->spec.l2_slices = r->spec.channels = 4;
+  r->spec.l2_bytes = 4 * 2048;
+  r->spec.l2_ways = 4;
+  r->spec.l2_mshrs = 4;
+  r->spec.l2_copies = 1;
+  r->spec.side_latency = 50;
+  r->spec.side_bytes = 32;
+  if (seed % 2) r->spec.l2_dirty_share = 0.5;
+  rig_start(r);
+}
+
+static void test_steps_of_many_accesses(void **state) {
+  enum { ACCESSES = 64, BATCHES = 40, LINES = 96 };
+  for (uint64_t seed = 1; seed <= fewer(8, 2); seed++) {
+    rig one, many;
+    open_small_l2(&one, seed);
+    open_small_l2(&many, seed);
+    sim_counters kernel[2] = {{0}}, allocation[2] = {{0}};
+    tally tallies[2] = {{&kernel[0], &allocation[0]}, {&kernel[1], &allocation[1]}};
+    uint64_t random = seed, now = 0, turns_over = 0;
+    char *ways = test_calloc(ACCESSES, l2_way_bytes());
+    for (int b = 0; b < BATCHES; b++) {
+      request requests[ACCESSES];
+      l2_turn turns[ACCESSES];
+      ps times[ACCESSES];
+      for (int i = 0; i < ACCESSES; i++) {
+        static const trace_access_op ops[] = {TRACE_LOAD, TRACE_LOAD, TRACE_LOAD, TRACE_STORE, TRACE_ATOMIC};
+        now += next(&random) % 20000;
+        requests[i] = (request){.address = RIG_BASE + next(&random) % LINES * 128,
+                                .sectors = 1 + (uint32_t)next(&random) % 15,
+                                .lanes = 1,
+                                .sm = (uint32_t)(next(&random) % 8),
+                                .op = ops[next(&random) % 5],
+                                .ask = now,
+                                .at = now + next(&random) % 1000,
+                                .tally = &tallies[0]};
+        times[i] = l2_access(&one.sim->memory, &requests[i]);
+        requests[i].tally = &tallies[1];
+      }
+      memory *y = &many.sim->memory;
+      for (int i = 0; i < ACCESSES; i++) l2_find(y, &requests[i], (l2_way *)(ways + i * l2_way_bytes()), &turns[i]);
+      for (int i = 0; i < ACCESSES; i++) {
+        turns_over += turns[i].sectors > 0;
+        l2_cross(y, &turns[i]);
+      }
+      for (int i = 0; i < ACCESSES; i++)
+        assert_int_equal(l2_take(y, &requests[i], (l2_way *)(ways + i * l2_way_bytes()), &turns[i]), times[i]);
+    }
+    assert_memory_equal(&kernel[0], &kernel[1], sizeof kernel[0]);
+    assert_true(kernel[0].l2_hits > 100 && kernel[0].l2_misses > 100 && kernel[0].dram_write_bytes && turns_over > 100);
+    test_free(ways);
+    rig_sync(&one);
+    rig_sync(&many);
+    rig_finish(&one);
+    rig_finish(&many);
+    rig_close(&one);
+    rig_close(&many);
+  }
+}
+
+/* A line whose data is late has to go: what takes its place, from another bank, does not wait for it. */
+static void test_what_was_replaced_is_not_waited_for(void **state) {
+  rig r;
+  rig_open(&r, "ideal");
+  r.spec.l2_slices = r.spec.channels = 1;
+  r.spec.l2_bytes = 128;
+  r.spec.l2_ways = 1;
+  rig_start(&r);
+  sim_counters kernel = {0}, allocation = {0};
+  tally counted = {&kernel, &allocation};
+  request
+      late = {.address = RIG_BASE, .sectors = 1, .lanes = 1, .ask = 1, .at = 1000 * US, .tally = &counted},
+      other = {.address = RIG_BASE + r.spec.row_bytes, .sectors = 1, .lanes = 1, .ask = 2, .at = 2, .tally = &counted},
+      again = {.address = RIG_BASE + r.spec.row_bytes, .sectors = 1, .lanes = 1, .ask = 3, .at = 3, .tally = &counted};
+  assert_true(l2_access(&r.sim->memory, &late) > 1000 * US);
+  ps arrives = l2_access(&r.sim->memory, &other);
+  assert_true(arrives < 10 * US);
+  assert_int_equal(l2_access(&r.sim->memory, &again), arrives);
+  rig_sync(&r);
+  rig_finish(&r);
+  rig_close(&r);
 }
 
 /* Pages grow while walks of their smaller ones are asked for and not made. */
@@ -316,6 +428,8 @@ int main(void) {
   alarm(WATCHDOG); /* a wait that nothing ends must not be waited for */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_any_number_of_threads),
+      cmocka_unit_test(test_steps_of_many_accesses),
+      cmocka_unit_test(test_what_was_replaced_is_not_waited_for),
       cmocka_unit_test(test_pages_grow_under_walks),
       cmocka_unit_test(test_one_warp_alone),
       cmocka_unit_test(test_translations),

@@ -215,6 +215,37 @@ static void every_manager_gets_the_stream(void **state) {
   session_free(session);
 }
 
+typedef struct taken {
+  report_run run;
+  int times;
+} taken;
+
+static void take(void *context, report_run *run) {
+  taken *t = context;
+  t->run = *run;
+  t->times++;
+}
+
+static void results_may_be_taken(void **state) {
+  session_options options = options_for("copy, ideal", "taken.json");
+  taken t = {.times = 0};
+  options.take = take;
+  options.take_context = &t;
+  session *session = created(&options);
+  append_copy(session_program(session));
+  usleep(50000); /* longer than the first period of a writer */
+  assert_int_equal(t.times, 0);
+  session_finish(session);
+  assert_int_equal(t.times, 1);
+  assert_true(t.run.complete);
+  assert_int_equal(t.run.result_count, 2);
+  assert_true(t.run.results[0].complete && t.run.results[0].counters.time_ps > 0);
+  assert_true(access(options.results, F_OK) != 0);
+  session_free(session);
+  assert_int_equal(t.times, 1);
+  report_free(&t.run);
+}
+
 static void a_snapshot_is_there_before_the_end(void **state) {
   session_options options = options_for("copy", "early.json");
   session *session = created(&options);
@@ -449,6 +480,7 @@ int main(void) {
                                      cmocka_unit_test(bad_options_are_refused),
                                      cmocka_unit_test(without_managers_it_only_counts),
                                      cmocka_unit_test(every_manager_gets_the_stream),
+                                     cmocka_unit_test(results_may_be_taken),
                                      cmocka_unit_test(a_snapshot_is_there_before_the_end),
                                      cmocka_unit_test(the_process_number_is_put_in),
                                      cmocka_unit_test(progress_is_shared),
