@@ -254,6 +254,10 @@ static void test_loads_stay_behind_stores(void **state) {
   assert_int_equal(loads, 1);
   assert_int_equal(chain(COUNT("%r5") "add.s32 %r5, %r5, 4;" COUNT("%r5"), &loads), 8);
   assert_int_equal(loads, 2);
+  /* of the stores to one address the last to go out counts */
+  chain("st.shared.u32 [%r5], %r1; ld.shared.u32 %r2, [%r5+8]; st.shared.u32 [%r5+4], %r2; ld.shared.u32 %r3, [%r6];",
+        &loads);
+  assert_int_equal(loads, 2);
   ff_text many = {0}; /* addresses, more than are told apart: the last one's loads stay behind all the same */
   for (int i = 0; i < 20; i++) ff_text_add(&many, "%s", "add.s32 %r5, %r5, 4; " COUNT("%r5"));
   chain(many.chars, &loads);
