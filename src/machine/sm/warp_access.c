@@ -27,6 +27,7 @@ typedef struct progress { /* of one call of access_continue */
   kernel *k;
   ps at;           /* when the unit takes the next line */
   ps step, hold;   /* from line to line; what the last one takes more */
+  ps pair;         /* by how much the unit is free earlier, as two lines go together */
   uint64_t window; /* unit of memory that `unit` and `tally` belong to */
   pager_unit *unit;
   tally tally;
@@ -366,17 +367,18 @@ static bool send_lines(progress *p, uint64_t limit) {
   return true;
 }
 
-/* An access of n lines, k passes and m lanes has the unit for 1 + (n - 1) / l1_lookups cycles, or for k or m / l1_lanes
- * if that is longer; its lines go evenly. The last holds it for a whole cycle, or for all of them if it is the only
- * one. */
+/* An access of n lines, k passes and m lanes has the unit for a cycle, + (n - 2) / l1_lookups where it has more than
+ * two lines, or for k or m / l1_lanes if that is longer; its lines go evenly. The last holds it for what is left of
+ * that. */
 static void set_pace(progress *p, const timing *t, const uint64_t *record) {
   uint32_t lines = trace_access_lines(*record), passes = trace_access_passes(*record);
   uint32_t turns = ((uint32_t)__builtin_popcount((uint32_t)record[1]) + t->l1_lanes - 1) / t->l1_lanes;
   if (passes < turns) passes = turns;
+  ps banks = passes > 1 ? (passes - 1) * t->cycle : 0;
   p->step = t->lookup;
-  if (passes > 1 && lines > 1 && (passes - 1) * t->cycle / (lines - 1) > p->step)
-    p->step = (passes - 1) * t->cycle / (lines - 1);
-  if (passes > 1 && lines == 1) p->hold = (passes - 1) * t->cycle;
+  if (lines == 1) p->hold = banks;
+  else if (banks > (lines - 2) * t->lookup) p->step = banks / (lines - 1);
+  else p->pair = t->lookup;
 }
 
 /* Of the lines that wait, of which the warp knows that they do, each has a page of its own: a page's first line asked
@@ -414,8 +416,9 @@ bool access_continue(access_path *a, warp *w, ps *time) {
     w->todo = lines_from(w->record, w->first_line);
     sent = send_lines(&p, limit);
   }
-  if (sent && p.at > begun) p.at += a->t->cycle + p.hold - p.step; /* its last line */
-  u->port.free = p.at;
+  bool over = sent && p.at > begun;
+  if (over) p.at += a->t->cycle + p.hold - p.step; /* its last line */
+  u->port.free = over ? p.at - p.pair : p.at;
   if (p.refused) {
     if (p.stops) round_stop(a->round, w, p.at);
     else round_pause(a->round, w, p.at);

@@ -318,10 +318,11 @@ static ptx_cost single(const ptx_instr *instr) {
 typedef struct folding {
   const ptx_func *func;
   ptx_cost *costs;
-  uint32_t *uses;    /* per register: how many operands read it */
-  uint32_t *defined; /* per register: 1 + the instruction of this block that writes it; 0: none */
-  bool *folded;      /* per instruction: it is part of another machine instruction, or has another in it */
-  bool *shifts;      /* per instruction: what it has in it is a shift */
+  uint32_t *uses;     /* per register: how many operands read it */
+  uint32_t *defined;  /* per register: 1 + the instruction of this block that writes it; 0: none */
+  bool *folded;       /* per instruction: it is part of another machine instruction, or has another in it */
+  bool *shifts;       /* per instruction: what it has in it is a shift */
+  uint32_t *versions; /* per register: how often it has been written so far */
   touched t;
 } folding;
 
@@ -525,19 +526,90 @@ static uint8_t grown(uint32_t before, uint32_t now) {
   return (uint8_t)(now <= before ? 0 : now - before > PTX_COST_MAX ? PTX_COST_MAX : now - before);
 }
 
+/* Stores to shared memory at known distances from one address: the longest chain that leads to any of them. */
+typedef struct written {
+  const ptx_symbol *symbol;
+  uint32_t base, version;
+  chain at;
+} written;
+
+enum { WRITTEN = 16 }; /* addresses that are told apart */
+
+typedef struct stores { /* of a stretch */
+  written groups[WRITTEN];
+  uint32_t count;
+  chain others; /* to more addresses */
+} stores;
+
+static bool reads_shared(const ptx_instr *instr) {
+  return (instr->opcode == PTX_OP_LD || instr->opcode == PTX_OP_ATOM) && ptx_instr_space(instr) == PTX_SPACE_SHARED;
+}
+static bool writes_shared(const ptx_instr *instr) {
+  return (instr->opcode == PTX_OP_ST || instr->opcode == PTX_OP_ATOM || instr->opcode == PTX_OP_RED) &&
+         ptx_instr_space(instr) == PTX_SPACE_SHARED;
+}
+
+static written address_of(const folding *f, const ptx_instr *instr) {
+  for (uint32_t i = 0; i < instr->operand_count; i++) {
+    const ptx_operand *operand = &instr->operands[i];
+    if (operand->kind != PTX_OPERAND_ADDRESS) continue;
+    return (written){.symbol = operand->symbol,
+                     .base = operand->reg,
+                     .version = operand->reg == PTX_NO_REG ? 0 : f->versions[operand->reg]};
+  }
+  return (written){.base = PTX_NO_REG};
+}
+
+/* Of one address a compiler knows whether two words are the same, and so of two arrays. */
+static bool is_told_apart(const written *a, const written *b) {
+  if (a->base == b->base && a->version == b->version && a->symbol == b->symbol) return true;
+  return a->base == PTX_NO_REG && b->base == PTX_NO_REG && a->symbol && b->symbol;
+}
+
+static void lengthen(chain *c, chain other) {
+  if (length(other) > length(*c)) *c = other;
+}
+
+/* A load from shared memory stays behind stores that may mean its words, which go out when they have their values. */
+static void order_load(const folding *f, const stores *s, const ptx_instr *instr, chain *at) {
+  written own = address_of(f, instr);
+  lengthen(at, s->others);
+  for (uint32_t i = 0; i < s->count; i++)
+    if (!is_told_apart(&s->groups[i], &own)) lengthen(at, s->groups[i].at);
+}
+
+static void note_store(const folding *f, stores *s, const ptx_instr *instr, chain at) {
+  written own = address_of(f, instr);
+  for (uint32_t i = 0; i < s->count; i++) {
+    written *w = &s->groups[i];
+    if (w->base != own.base || w->version != own.version || w->symbol != own.symbol) continue;
+    lengthen(&w->at, at);
+    return;
+  }
+  own.at = at;
+  if (s->count < WRITTEN) s->groups[s->count++] = own;
+  else lengthen(&s->others, at);
+}
+
 /* Gives each instruction of [first, end) by how much the longest chain up to it grows. */
 static void chain_stretch(folding *f, chain *ready, uint32_t first, uint32_t end) {
   chain longest = {0};
+  stores s = {.count = 0};
   for (uint32_t n = first; n < end; n++) {
     const ptx_instr *instr = &f->func->instrs[n];
     uint8_t *count = f->costs[n].count;
     ptx_touched(instr, &f->t);
     ptx_pipe pipe = pipe_of(count);
     chain at = awaited(f, ready, pipe);
+    if (reads_shared(instr)) order_load(f, &s, instr, &at);
+    if (writes_shared(instr)) note_store(f, &s, instr, at);
     at.cycles += count[PTX_PIPE_CHAIN];
     at.loads += count[PTX_PIPE_LOADS];
     if (count[PTX_PIPE_SLOTS]) at.pipe = pipe;
-    for (uint32_t k = 0; k < f->t.writes; k++) ready[f->t.regs[f->t.reads + k]] = at;
+    for (uint32_t k = 0; k < f->t.writes; k++) {
+      ready[f->t.regs[f->t.reads + k]] = at;
+      f->versions[f->t.regs[f->t.reads + k]]++;
+    }
     chain before = longest;
     if (length(at) > length(longest)) {
       longest.cycles = at.cycles > longest.cycles ? at.cycles : longest.cycles;
@@ -570,6 +642,7 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
   f.defined = ff_alloc(regs * sizeof *f.defined);
   f.folded = ff_alloc(instrs * sizeof *f.folded);
   f.shifts = ff_alloc(instrs * sizeof *f.shifts);
+  f.versions = ff_alloc(regs * sizeof *f.versions);
   chain *ready = ff_alloc(regs * sizeof *ready);
   for (uint32_t n = 0; n < func->instr_count; n++) f.costs[n] = single(&func->instrs[n]);
   count_uses(&f);
@@ -587,6 +660,7 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
   free(f.defined);
   free(f.folded);
   free(f.shifts);
+  free(f.versions);
   free(f.t.regs);
   free(ready);
   return f.costs;

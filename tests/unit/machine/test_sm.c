@@ -235,9 +235,10 @@ static void test_lines_and_passes_take_the_load_unit(void **state) {
   assert_int_equal(pace(NULL, 32, 1), 32 * NS);
   assert_int_equal(pace(NULL, 2, 16), 2 * NS);
   assert_int_equal(pace(four_lookups, 1, 1), NS);
-  assert_int_equal(pace(four_lookups, 5, 1), 2 * NS); /* 1 + (lines - 1) / 4 */
-  assert_int_equal(pace(four_lookups, 3, 1), NS + NS / 2);
-  assert_int_equal(pace(four_lookups, 32, 1), 8750);
+  assert_int_equal(pace(four_lookups, 2, 1), NS);
+  assert_int_equal(pace(four_lookups, 6, 1), 2 * NS); /* 1 + (lines - 2) / 4 */
+  assert_int_equal(pace(four_lookups, 3, 1), NS + NS / 4);
+  assert_int_equal(pace(four_lookups, 32, 1), 8500);
   assert_int_equal(pace(four_lookups, 4, 4), 4 * NS); /* the banks take longer */
   assert_int_equal(pace(four_lookups, 2, 16), 16 * NS);
   assert_int_equal(pace(four_lookups, 1, 2), 2 * NS);

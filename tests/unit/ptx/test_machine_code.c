@@ -241,6 +241,41 @@ static void test_chains(void **state) {
   assert_int_equal(loads, 1);
 }
 
+/* A load from shared memory stays behind a store that may mean its word, and with it behind what is stored. */
+static void test_loads_stay_behind_stores(void **state) {
+#define COUNT(address) "ld.shared.u32 %r1, [" address "]; add.s32 %r2, %r1, 1; st.shared.u32 [" address "], %r2;"
+  uint32_t loads;
+  assert_int_equal(chain(COUNT("%r5") COUNT("%r6") COUNT("%r7"), &loads), 12);
+  assert_int_equal(loads, 3);
+  /* words of one address, and arrays, are told apart */
+  assert_int_equal(chain(COUNT("%r5") COUNT("%r5+4") COUNT("%r5+8"), &loads), 4);
+  assert_int_equal(loads, 1);
+  assert_int_equal(chain(COUNT("s") "ld.shared.u32 %r3, [dynamic];", &loads), 4);
+  assert_int_equal(loads, 1);
+  assert_int_equal(chain(COUNT("%r5") "add.s32 %r5, %r5, 4;" COUNT("%r5"), &loads), 8);
+  assert_int_equal(loads, 2);
+  /* of the stores to one address the last to go out counts */
+  chain("st.shared.u32 [%r5], %r1; ld.shared.u32 %r2, [%r5+8]; st.shared.u32 [%r5+4], %r2; ld.shared.u32 %r3, [%r6];",
+        &loads);
+  assert_int_equal(loads, 2);
+  ff_text many = {0}; /* addresses, more than are told apart: the last one's loads stay behind all the same */
+  for (int i = 0; i < 20; i++) ff_text_add(&many, "%s", "add.s32 %r5, %r5, 4; " COUNT("%r5"));
+  chain(many.chars, &loads);
+  assert_int_equal(loads, 20);
+  free(many.chars);
+  /* neither do loads of other memory wait, nor stores for stores */
+  chain(COUNT("%r5") "ld.global.u32 %r3, [%d1]; ld.shared.u32 %r4, [%r3];", &loads);
+  assert_int_equal(loads, 2);
+  assert_int_equal(chain("add.s32 %r2, %r1, 1; st.shared.u32 [%r5], %r2; st.shared.u32 [%r6], %r1;", &loads), 4);
+  assert_int_equal(loads, 0);
+  /* an atomic operation is both; it waits until the one before has gone out, not for what that gives */
+  chain("ld.shared.u32 %r1, [%r5]; atom.shared.add.u32 %r2, [%r6], %r1; atom.shared.add.u32 %r3, [%r7], 1;", &loads);
+  assert_int_equal(loads, 2);
+  chain("atom.shared.add.u32 %r1, [%r5], 1; atom.shared.add.u32 %r2, [%r6], 1;", &loads);
+  assert_int_equal(loads, 1);
+#undef COUNT
+}
+
 static void test_registers_of_a_block(void **state) {
   static const ptx_sreg of_block[] = {PTX_SREG_NTID_X,   PTX_SREG_NTID_Y,   PTX_SREG_NTID_Z,
                                       PTX_SREG_CTAID_X,  PTX_SREG_CTAID_Y,  PTX_SREG_CTAID_Z,
@@ -264,6 +299,7 @@ int main(void) {
       cmocka_unit_test(test_meeting_points),
       cmocka_unit_test(test_predicates),
       cmocka_unit_test(test_chains),
+      cmocka_unit_test(test_loads_stay_behind_stores),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
