@@ -168,6 +168,22 @@ static void a_launch_may_be_finished_meanwhile(void **state) {
   trace_program_free(program);
 }
 
+/* All want none, but it has been finished before the question ends. */
+static void a_finished_launch_is_not_touched(void **state) {
+  trace_program *program = trace_program_create(0);
+  trace_reader *reader = trace_reader_create(program);
+  trace_reader_answers(reader);
+  trace_launch *launch = trace_launch_create(program, BLOCKS, WARPS);
+  trace_launch_may_ask(launch);
+  trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = launch});
+  trace_reader_answer(reader, launch, true);
+  trace_launch_finish(launch);
+  assert_false(trace_launch_ask(launch));
+  assert_null(trace_reader_touched(reader, launch));
+  trace_reader_free(reader);
+  trace_program_free(program);
+}
+
 /* ---- what stands for the records ---- */
 
 typedef struct seen {
@@ -256,6 +272,7 @@ int main(void) {
       cmocka_unit_test(a_reader_that_waits_means_no),
       cmocka_unit_test(nobody_reads),
       cmocka_unit_test(a_launch_may_be_finished_meanwhile),
+      cmocka_unit_test(a_finished_launch_is_not_touched),
       cmocka_unit_test(chunks_are_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
