@@ -33,26 +33,30 @@ void trace_reader_answer(trace_reader *reader, trace_launch *launch, bool touche
 
 void trace_launch_may_ask(trace_launch *launch) { launch->chunks->told = TOLD_LATER; }
 
-/* Readers that wait look again; whatever they find, they work from here on. Under the mutex. */
+/* Readers that wait look again; whatever they find, they work from here on. A writer that asks does, too. Under the
+ * mutex. */
 static void wake(trace_program *program) {
   program->waiting_told = 0;
   pthread_cond_broadcast(&program->told);
+  pthread_cond_broadcast(&program->consumed);
 }
 
 bool trace_launch_ask(trace_launch *launch) {
   struct trace_chunks *chunks = launch->chunks;
   trace_program *program = chunks->program;
   pthread_mutex_lock(&program->mutex);
+  atomic_fetch_add(&chunks->references, 1); /* another thread may finish it */
   uint64_t asked = program->active;
   bool all = asked && !(asked & ~program->answering);
   atomic_fetch_add(&program->room_waiters, 1);
-  while (all && asked & trace_readers_working(program) & ~chunks->answered)
+  while (all && !chunks->finished && asked & trace_readers_working(program) & ~chunks->answered)
     pthread_cond_wait(&program->consumed, &program->mutex);
   atomic_fetch_sub(&program->room_waiters, 1);
-  all = all && !(program->active & ~chunks->without_records);
+  all = all && !chunks->finished && !(program->active & ~chunks->without_records);
   chunks->told = all ? TOLD_TOUCHED : TOLD_RECORDS;
   wake(program);
   pthread_mutex_unlock(&program->mutex);
+  launch_unreference(launch);
   return all;
 }
 

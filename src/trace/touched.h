@@ -30,8 +30,9 @@ typedef struct trace_touched {
 
 /* Before its operation is appended: trace_launch_ask will be called. */
 void trace_launch_may_ask(trace_launch *launch);
-/* By the thread that has appended the launch, before its first block begins. Waits for the answers. true: it has no
- * chunks, but trace_launch_touch is called when all of it has been executed. */
+/* By the thread that has appended the launch, before its first block begins. Waits for the answers, or until another
+ * thread finishes the launch, as the process ends. true: it has no chunks, but trace_launch_touch is called when all of
+ * it has been executed. */
 bool trace_launch_ask(trace_launch *launch);
 /* Once, before trace_launch_finish. Sorts the footprint. */
 void trace_launch_touch(trace_launch *launch, footprint *touched, uint64_t instructions);

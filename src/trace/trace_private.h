@@ -141,7 +141,7 @@ struct trace_chunks { /* the private part of a launch */
   trace_program *program;
   trace_launch *next, **link; /* among the program's live launches; under its mutex */
   uint64_t serial;
-  _Atomic uint32_t references; /* the producer, its operation, each reader that wants blocks */
+  _Atomic uint32_t references; /* the producer, its operation, each reader that wants blocks; who asks */
   _Atomic bool finished;
   _Atomic uint32_t begun;   /* chunks that are being written */
   bool listed;              /* its operation is on the list; only while trace_check runs */

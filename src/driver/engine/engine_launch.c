@@ -316,10 +316,10 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
   engine_cluster_find(launch, info, request.cluster);
+  if (request.trace) FF_PUSH(&ff_engine.running, request.trace); /* the process may end while readers are asked */
   request.touches = touches && request.trace && trace_launch_ask(request.trace);
   ff_engine.launches++;
   bool outer_waits = waits_in_call;
-  if (request.trace) FF_PUSH(&ff_engine.running, request.trace);
   waits_in_call = !config.give_way;
   if (ff_engine.check) check_launch(ff_engine.check, launch->function->title);
   ff_status status = exec_launch_checked(&config, &request, check_hooks(ff_engine.check), &stats, &fault, &reason);

@@ -215,16 +215,11 @@ static void note_group(sample_kind *kind, const sample_group *g) {
   kind->last = index;
 }
 
-static void note_touched(const sampler *s, sample_kind *kind) {
-  kind->touched.count = 0;
-  for (size_t i = 0; i < s->touched.pieces.count; i++) FF_PUSH(&kind->touched, s->touched.pieces.items[i]);
-}
-
 /* Will the next launch of the kind be skipped, as far as can be foreseen? */
 static bool foresees(const sampler *s, const sample_kind *kind) {
   if (kind->alike < s->needed || !kind->touched.count) return false;
   const sample_group *g = &kind->groups.items[kind->last];
-  return g->steady && g->spent < g->stretch && sample_all_here(s, kind->touched.items, kind->touched.count);
+  return g->steady && g->spent < g->stretch && sample_still_here(s, kind);
 }
 
 static ps time_of(const sample_group *g, const sample_counts *counts) {
@@ -253,7 +248,7 @@ static void read_launch(sampler *s, kernel *k, sample_launch *launch, sample_kin
   launch->skipped = launch->later = launch->read && g && g->steady && (g->spent < g->stretch || launch->touched);
   if (launch->skipped) {
     note_group(kind, g);
-    note_touched(s, kind);
+    sample_note_touched(s, kind);
     skip(s, k, launch, g);
   } else if (launch->touched) {
     kind->alike = 0;

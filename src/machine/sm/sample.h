@@ -104,7 +104,7 @@ typedef struct sample_kind {
   /* the group of the last launches that were read or timed, as an index, and how many these are */
   size_t last;
   uint64_t alike;
-  FF_VEC(footprint_piece) touched; /* by the last one that was skipped */
+  FF_VEC(footprint_piece) touched; /* by the last one that was skipped, of allocations */
 } sample_kind;
 
 /* Sums over the blocks of a wave: of the time of its end since the launch began, and of what the kernel had counted
@@ -226,9 +226,10 @@ bool sample_read_touched(sampler *s, kernel *k, sample_launch *launch, sample_co
 void sample_touch(sampler *s, kernel *k, sample_launch *launch, uint64_t blocks, ps began, ps ended, bool later);
 /* All that skipped launches have touched is in the L2, as far as it would still be there. `context` is the sampler. */
 void sample_settle(void *context);
-void sample_forget(sampler *s); /* the L2 is emptied: nothing of it would be there */
-/* Is all of this resident? */
-bool sample_all_here(const sampler *s, const footprint_piece *pieces, size_t count);
+void sample_forget(sampler *s);                                /* the L2 is emptied: nothing of it would be there */
+void sample_note_touched(const sampler *s, sample_kind *kind); /* kind->touched is what was just read */
+/* Is all of kind->touched resident? What was freed since is not. */
+bool sample_still_here(const sampler *s, const sample_kind *kind);
 bool sample_page_meets(void *context, uint64_t page); /* footprint_meets */
 
 #endif

@@ -68,15 +68,29 @@ static bool is_here(pager *p, const footprint_piece *piece) {
   return true;
 }
 
-bool sample_all_here(const sampler *s, const footprint_piece *pieces, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (!is_here(s->pager, &pieces[i])) return false;
+static bool all_here(const sampler *s, size_t first) {
+  for (size_t i = first; i < s->touched.pieces.count; i++)
+    if (!is_here(s->pager, &s->touched.pieces.items[i])) return false;
   return true;
 }
 
-static bool all_here(const sampler *s, size_t first) {
-  size_t count = s->touched.pieces.count - first;
-  return !count || sample_all_here(s, s->touched.pieces.items + first, count);
+/* What no allocation has counts as resident. */
+static bool is_allocated(pager *p, const footprint_piece *piece) {
+  return pager_find(p, address_of(piece, 0))->allocation != 0;
+}
+
+void sample_note_touched(const sampler *s, sample_kind *kind) {
+  kind->touched.count = 0;
+  for (size_t i = 0; i < s->touched.pieces.count; i++)
+    if (is_allocated(s->pager, &s->touched.pieces.items[i])) FF_PUSH(&kind->touched, s->touched.pieces.items[i]);
+}
+
+bool sample_still_here(const sampler *s, const sample_kind *kind) {
+  for (size_t i = 0; i < kind->touched.count; i++) {
+    const footprint_piece *piece = &kind->touched.items[i];
+    if (!is_allocated(s->pager, piece) || !is_here(s->pager, piece)) return false;
+  }
+  return true;
 }
 
 /* ---- reading ---- */
@@ -143,7 +157,6 @@ static bool any_divided(sampler *s) {
     if (is_divided(s, &s->ahead.pieces.items[i])) return true;
   return false;
 }
-
 
 /* The blocks from the `first` of them on as they were recorded, if the recording says what they touch: none of these is
  * taken. What they touch is joined to what those before them do. */

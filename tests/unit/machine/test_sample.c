@@ -12,6 +12,7 @@ enum { MIB = 1 << 20, PAGE = 4096, LAUNCHES = 60 };
 typedef struct work { /* of one launch: every warp loads and stores in pages of its own choice */
   uint64_t seed, stores_seed, pages;
   uint32_t loads, stores;
+  uint64_t base; /* bytes behind RIG_BASE */
 } work;
 
 static uint64_t next_random(uint64_t *state) {
@@ -24,12 +25,12 @@ static void worker(trace_writer *w, uint64_t block, uint32_t warp, const void *c
   uint64_t state = k->seed ^ (block * 64 + warp) * UINT64_C(0x9e3779b97f4a7c15);
   for (uint32_t i = 0; i < k->loads; i++) {
     rig_issue(w, 10);
-    rig_load_wait(w, RIG_BASE + next_random(&state) % k->pages * PAGE + next_random(&state) % 32 * 128);
+    rig_load_wait(w, RIG_BASE + k->base + next_random(&state) % k->pages * PAGE + next_random(&state) % 32 * 128);
   }
   state ^= k->stores_seed;
   for (uint32_t i = 0; i < k->stores; i++) {
     rig_issue(w, 5);
-    rig_store(w, RIG_BASE + next_random(&state) % k->pages * PAGE);
+    rig_store(w, RIG_BASE + k->base + next_random(&state) % k->pages * PAGE);
   }
   rig_issue(w, 3);
 }
@@ -414,6 +415,33 @@ static void foreseen_and_of_another_group(void **state) {
   rig_close(&sampled);
 }
 
+/* What was touched last is freed, and the same kernel works on other memory: that is not resident, and not foreseen to
+ * be. */
+static void freed_memory_is_not_foreseen(void **state) {
+  work first = {.seed = 1, .pages = 128, .loads = 8, .stores = 4}, second = first;
+  second.base = 64 * MIB;
+  rig r;
+  pthread_t thread;
+  bool without[LAUNCHES];
+  rig_open(&r, "replay");
+  r.sample = 3;
+  rig_start(&r);
+  assert_int_equal(pthread_create(&thread, NULL, simulate, r.sim), 0);
+  rig_alloc(&r, RIG_BASE, 4 * MIB, TRACE_MEMORY_MANAGED);
+  for (uint32_t i = 0; i < 20; i++) without[i] = launch_asking(&r, kernel_of(&first));
+  rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = RIG_BASE}});
+  rig_alloc(&r, RIG_BASE + second.base, 4 * MIB, TRACE_MEMORY_MANAGED);
+  for (uint32_t i = 20; i < LAUNCHES; i++) without[i] = launch_asking(&r, kernel_of(&second));
+  rig_op(&r, (trace_op){.kind = TRACE_OP_END});
+  pthread_join(thread, NULL);
+  sim_snapshot(r.sim, &r.result);
+  assert_true(r.result.complete);
+  assert_true(without[19] && !without[20]);
+  assert_true(count_of(without) > 20);
+  assert_int_equal(r.result.sampling.without_records, 0);
+  rig_close(&r);
+}
+
 /* ---- the waves of a long launch: one block per SM, 15 in a wave ---- */
 
 enum { WAVE = 15 };
@@ -756,6 +784,7 @@ int main(void) {
       cmocka_unit_test(launches_without_records),
       cmocka_unit_test(foreseen_and_not_resident),
       cmocka_unit_test(foreseen_and_of_another_group),
+      cmocka_unit_test(freed_memory_is_not_foreseen),
       cmocka_unit_test(like_waves_take_the_same),
       cmocka_unit_test(few_waves_are_timed),
       cmocka_unit_test(other_blocks_are_noticed),

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "trace/touched.h"
 #include "unit/share.h"
@@ -141,6 +142,48 @@ static void nobody_reads(void **state) {
   trace_program_free(program);
 }
 
+static void *ask_readers(void *launch) { return trace_launch_ask(launch) ? launch : NULL; }
+
+/* The process ends while a reader that works has not come to the launch: the question ends, and there is nothing to
+ * read. */
+static void a_launch_may_be_finished_meanwhile(void **state) {
+  trace_program *program = trace_program_create(0);
+  trace_reader *reader = trace_reader_create(program);
+  trace_reader_answers(reader);
+  trace_launch *launch = trace_launch_create(program, BLOCKS, WARPS);
+  trace_launch_may_ask(launch);
+  trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = launch});
+  pthread_t asker;
+  void *touched;
+  assert_int_equal(pthread_create(&asker, NULL, ask_readers, launch), 0);
+  nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+  trace_launch_finish(launch);
+  assert_int_equal(pthread_join(asker, &touched), 0);
+  assert_null(touched);
+  assert_ptr_equal(trace_reader_next_op(reader)->launch, launch);
+  trace_reader_answer(reader, launch, true);
+  assert_null(trace_reader_touched(reader, launch));
+  for (uint64_t b = 0; b < BLOCKS; b++) trace_reader_release(reader, trace_reader_chunk(reader, launch, b));
+  trace_reader_free(reader);
+  trace_program_free(program);
+}
+
+/* All want none, but it has been finished before the question ends. */
+static void a_finished_launch_is_not_touched(void **state) {
+  trace_program *program = trace_program_create(0);
+  trace_reader *reader = trace_reader_create(program);
+  trace_reader_answers(reader);
+  trace_launch *launch = trace_launch_create(program, BLOCKS, WARPS);
+  trace_launch_may_ask(launch);
+  trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = launch});
+  trace_reader_answer(reader, launch, true);
+  trace_launch_finish(launch);
+  assert_false(trace_launch_ask(launch));
+  assert_null(trace_reader_touched(reader, launch));
+  trace_reader_free(reader);
+  trace_program_free(program);
+}
+
 /* ---- what stands for the records ---- */
 
 typedef struct seen {
@@ -228,6 +271,8 @@ int main(void) {
       cmocka_unit_test(a_reader_that_never_answers_has_records),
       cmocka_unit_test(a_reader_that_waits_means_no),
       cmocka_unit_test(nobody_reads),
+      cmocka_unit_test(a_launch_may_be_finished_meanwhile),
+      cmocka_unit_test(a_finished_launch_is_not_touched),
       cmocka_unit_test(chunks_are_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
