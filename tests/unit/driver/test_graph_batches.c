@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "driver/driver_api/libcuda_graph.h"
+#include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_values.h"
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext),
@@ -389,6 +390,39 @@ static void in_contexts(void **state) {
   succeed(cuGreenCtxDestroy(small));
 }
 
+static size_t streams_there(void) {
+  size_t count = 0;
+  for (const engine_stream *s = ff_engine.streams; s; s = s->next) count++;
+  return count;
+}
+
+/* The streams that an exec has for nodes of other contexts serve whichever streams it is launched in. */
+static void launched_in_many(void **state) {
+  (void)state;
+  resource device;
+  CUstream launched;
+  CUgraph graph;
+  CUgraphNode node;
+  CUgraphExec exec;
+  succeed(cuDeviceGetDevResource(0, &device, SM_RESOURCE));
+  CUgreenCtx green = green_of(&device, 4);
+  CUgraphNodeParams params = asking(green);
+  const size_t before = streams_there();
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddNode_v3(&node, graph, NULL, NULL, 0, &params));
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  for (int turn = 0; turn < 4; turn++) {
+    succeed(cuStreamCreate(&launched, cudaStreamNonBlocking));
+    assert_int_equal(seen(exec, launched), 4);
+    succeed(cuStreamDestroy_v2(launched));
+  }
+  assert_int_equal(streams_there(), before + 1);
+  succeed(cuGraphExecDestroy(exec));
+  assert_int_equal(streams_there(), before);
+  succeed(cuGraphDestroy(graph));
+  succeed(cuGreenCtxDestroy(green));
+}
+
 /* ---- captured again ---- */
 
 typedef struct told {
@@ -683,6 +717,55 @@ static void elsewhere(void **state) {
   succeed(cuGraphDestroy(graph));
   succeed(cuStreamDestroy_v2(in_green));
   succeed(cuGreenCtxDestroy(green));
+
+  /* another green context, which may be at the address of one that is gone */
+  for (int turn = 0; turn < 3; turn++) {
+    green = green_of(&device, 4);
+    succeed(cuGreenCtxStreamCreate(&in_green, green, cudaStreamNonBlocking, 0));
+    if (turn) succeed(cuStreamBeginRecaptureToGraph(in_green, 0, graph, NULL, NULL));
+    else succeed(cuStreamBeginCapture_v2(in_green, 0));
+    succeed(cuLaunchKernel(where, BLOCKS, 1, 1, 32, 1, 1, 0, in_green, (void *[]){&data}, NULL));
+    succeed(cuStreamEndCapture(in_green, &graph));
+    succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    assert_int_equal(seen(exec, stream), 4);
+    succeed(cuGraphExecDestroy(exec));
+    succeed(cuStreamDestroy_v2(in_green));
+    succeed(cuGreenCtxDestroy(green));
+  }
+  succeed(cuGraphDestroy(graph));
+}
+
+/* What is asked of a node names the context of its device, whichever is current: given back, it changes nothing. */
+static void asked_elsewhere(void **state) {
+  (void)state;
+  CUcontext other;
+  CUgraph graph = first_capture(1, 2);
+  CUgraphNode nodes[8];
+  CUgraphExec exec;
+  CUgraphNodeParams params;
+  assert_int_equal(nodes_of(graph, nodes), 2);
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  succeed(cuDevicePrimaryCtxRetain(&other, 1));
+  resource device;
+  CUcontext some_sms;
+  succeed(cuDeviceGetDevResource(0, &device, SM_RESOURCE));
+  CUgreenCtx green = green_of(&device, 4);
+  succeed(cuCtxFromGreenCtx(&some_sms, green));
+  const CUcontext current[3] = {other, some_sms, NULL};
+  for (int turn = 0; turn < 3; turn++) {
+    succeed(cuCtxSetCurrent(current[turn]));
+    succeed(cuGraphNodeGetParams(nodes[0], &params));
+    assert_ptr_equal(params.memset.ctx, context);
+    params.memset.params.value = 7;
+    succeed(cuGraphExecNodeSetParams(exec, nodes[0], &params));
+    succeed(cuGraphNodeSetParams(nodes[0], &params));
+  }
+  succeed(cuCtxSetCurrent(context));
+  succeed(cuGreenCtxDestroy(green));
+  launch(exec);
+  assert_int_equal(word(0), 9);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
 }
 
 /* On another device, and in an exec whose nodes stay where they are. */
@@ -748,15 +831,10 @@ static int start(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(added),
-                                     cmocka_unit_test(refused),
-                                     cmocka_unit_test(captured),
-                                     cmocka_unit_test(in_contexts),
-                                     cmocka_unit_test(again),
-                                     cmocka_unit_test(not_the_same),
-                                     cmocka_unit_test(of_all_kinds),
-                                     cmocka_unit_test(elsewhere),
-                                     cmocka_unit_test(on_another_device),
-                                     cmocka_unit_test(destroyed_meanwhile)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(added),           cmocka_unit_test(refused),           cmocka_unit_test(captured),
+      cmocka_unit_test(in_contexts),     cmocka_unit_test(launched_in_many),  cmocka_unit_test(again),
+      cmocka_unit_test(not_the_same),    cmocka_unit_test(of_all_kinds),      cmocka_unit_test(elsewhere),
+      cmocka_unit_test(asked_elsewhere), cmocka_unit_test(on_another_device), cmocka_unit_test(destroyed_meanwhile)};
   return cmocka_run_group_tests(tests, start, NULL);
 }
