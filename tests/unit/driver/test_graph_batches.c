@@ -882,6 +882,13 @@ static void on_another_device(void **state) {
     assert_int_equal(t.calls, turn > 0); /* the third is as the second */
   }
   succeed(cuGraphDestroy(graph));
+  succeed(cuStreamBeginCapture_v2(there, 0));
+  succeed(cuMemsetD32Async(data, 1, 1, there));
+  succeed(cuStreamEndCapture(there, &graph));
+  assert_int_equal(nodes_of(graph, nodes), 1);
+  succeed(cuGraphNodeGetParams(nodes[0], &params));
+  assert_ptr_equal(params.memset.ctx, other);
+  succeed(cuGraphDestroy(graph));
   graph = first_capture(1, 2);
   assert_int_equal(nodes_of(graph, nodes), 2);
   succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
