@@ -157,7 +157,7 @@ for part in "${parts[@]}"; do
     echo "skipped: $part: ${sources[$part]} does not name the sources"
     continue
   fi
-  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" opinfo opinfo-installed opinfo-compiled cublas cublaslt cusolver cusparse curand cudnn cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
+  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" opinfo opinfo-installed opinfo-compiled cublas cublaslt cusolver cusparse curand cudnn cutensor cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
   if [[ $part =~ ^(pytorch-source|opinfo)$ && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
     echo "skipped: $part: FARFAULT_PYTORCH_SOURCE does not name the sources of PyTorch 2.6.0"
     continue

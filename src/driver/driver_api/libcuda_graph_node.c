@@ -21,11 +21,12 @@ CUresult libcuda_node_where(const void *named, engine_where *where) {
   return CUDA_SUCCESS;
 }
 
-/* The current one where the node has none of its own. */
+/* Without one of its own: its device's, whichever is current, so that parameters that are given back do not move it. */
 static CUcontext context_of(const engine_node_params *p) {
-  if (!p->where.given) return libcuda_current();
-  if (!p->where.green) return libcuda_context_on(p->where.device);
-  return engine_green_valid(p->where.green) ? libcuda_green_context(p->where.green) : NULL;
+  if (p->where.green) return engine_green_valid(p->where.green) ? libcuda_green_context(p->where.green) : NULL;
+  CUcontext context = libcuda_context_on(p->where.device);
+  if (libcuda_green_of(context)) (void)libcuda_primary(p->where.device, &context); /* the current one has some SMs */
+  return context;
 }
 
 /* ---- batches of memory operations ---- */

@@ -61,7 +61,8 @@ static cudaError_t blocks_of(const engine_launch *launch, engine_function_info *
  * is: none does. cuTENSOR asks for 32 blocks first, and gives up where it gets an error. */
 static bool is_beyond_all(const engine_launch *launch) {
   uint64_t blocks = 1;
-  for (int axis = 0; axis < 3; axis++) blocks *= launch->cluster[axis] ? launch->cluster[axis] : 1;
+  for (int axis = 0; axis < 3 && blocks <= MOST_BLOCKS; axis++)
+    blocks *= launch->cluster[axis] ? launch->cluster[axis] : 1;
   return blocks > MOST_BLOCKS;
 }
 

@@ -338,6 +338,7 @@ cudaError_t engine_node_get(engine_node *node, engine_node_params *params) {
   if (error) return error;
   if (engine_node_live(node)) {
     *params = node->params;
+    params->where.device = node->device;
     params->launch.arguments = node->arguments;
   } else {
     error = cudaErrorInvalidValue;

@@ -58,7 +58,7 @@ typedef struct engine_where {
   bool given;
   int device;
   engine_green *green; /* NULL: all SMs of the device */
-  uint64_t green_id;   /* set by engine_where_green */
+  uint64_t green_id;   /* its own, as another may get its address; 0: none. Set by engine_where_green */
 } engine_where;
 /* cudaErrorContextIsDestroyed: it is none. */
 ENGINE_API cudaError_t engine_where_green(engine_green *green, engine_where *where);
@@ -106,7 +106,7 @@ ENGINE_API cudaError_t engine_graph_clone(engine_graph *graph, engine_graph **cl
 ENGINE_API cudaError_t engine_graph_add(engine_graph *graph, engine_node *const *before, const engine_edge *edges,
                                         size_t count, engine_node_params *params, engine_node **node);
 ENGINE_API cudaError_t engine_node_destroy(engine_node *node); /* not a memory node */
-/* What params point to belongs to the node. */
+/* What params point to belongs to the node. where.device is the node's also where no context is given. */
 ENGINE_API cudaError_t engine_node_get(engine_node *node, engine_node_params *params);
 /* of the same kind, not of memory */
 ENGINE_API cudaError_t engine_node_set(engine_node *node, const engine_node_params *params);

@@ -218,15 +218,17 @@ cudaError_t engine_exec_destroy(engine_exec *exec) {
   return error;
 }
 
-/* A stream of it goes, with its device. */
+/* A stream goes: one of its own with its device, or one that it was launched in, whose detours others may take. */
 void engine_execs_forget(const engine_stream *stream) {
   for (engine_exec *exec = ff_graphs.execs; exec; exec = exec->next) {
     for (size_t i = 0; i < exec->streams.count; i++)
       if (exec->streams.items[i] == stream) exec->streams.items[i] = NULL;
     size_t kept = 0;
-    for (size_t i = 0; i < exec->detours.count; i++)
-      if (exec->detours.items[i].stream != stream && exec->detours.items[i].branch != stream)
-        exec->detours.items[kept++] = exec->detours.items[i];
+    for (size_t i = 0; i < exec->detours.count; i++) {
+      engine_detour detour = exec->detours.items[i];
+      if (detour.branch == stream) detour.branch = NULL;
+      if (detour.stream != stream) exec->detours.items[kept++] = detour;
+    }
     exec->detours.count = kept;
   }
 }
@@ -331,7 +333,7 @@ static bool same_operations(const engine_node_params *a, const engine_node_param
 static bool stays(const engine_node *node, const engine_where *where) {
   const engine_where *before = &node->params.where;
   if (!where->given) return true;
-  return where->device == node->device && where->green == (before->given ? before->green : NULL);
+  return where->device == node->device && where->green_id == (before->given ? before->green_id : 0);
 }
 
 int engine_node_change(const engine_node *ours, const engine_node *theirs) {
@@ -599,14 +601,29 @@ static bool runs_there(const engine_stream *stream, const engine_node *node, con
   return stream->device == node->device && stream->green == green && !stream->orphan;
 }
 
+/* One of the branch's, or of a stream that is gone; NULL: there is none. */
+static engine_detour *detour_of(const engine_exec *exec, const engine_node *node, const engine_green *green,
+                                const engine_stream *branch) {
+  engine_detour *found = NULL;
+  for (size_t i = 0; i < exec->detours.count; i++) {
+    engine_detour *d = &exec->detours.items[i];
+    if (!runs_there(d->stream, node, green) || d->stream->priority != branch->priority) continue;
+    if (d->branch == branch) return d;
+    if (!d->branch) found = d;
+  }
+  return found;
+}
+
 /* The stream for the node, in the place of its branch's. */
 static engine_stream *stream_on(engine_exec *exec, const engine_node *node, engine_stream *branch) {
   const engine_where *where = &node->params.where;
   engine_green *green = where->given ? where->green : branch->device == node->device ? branch->green : NULL;
   if (runs_there(branch, node, green)) return branch;
-  for (size_t i = 0; i < exec->detours.count; i++)
-    if (exec->detours.items[i].branch == branch && runs_there(exec->detours.items[i].stream, node, green))
-      return exec->detours.items[i].stream;
+  engine_detour *there = detour_of(exec, node, green, branch);
+  if (there) {
+    there->branch = branch;
+    return there->stream;
+  }
   engine_detour made = {branch, engine_stream_make(node->device, cudaStreamNonBlocking, branch->priority, green)};
   FF_PUSH(&exec->detours, made);
   return made.stream;

@@ -82,7 +82,7 @@ struct engine_graph {
 
 /* Where nodes of another device or context than their branch's run. */
 typedef struct engine_detour {
-  const engine_stream *branch;
+  const engine_stream *branch; /* NULL: it is gone, and any may have the stream */
   engine_stream *stream;
 } engine_detour;
 

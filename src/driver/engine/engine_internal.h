@@ -444,7 +444,7 @@ bool engine_graph_ask(const exec_child *child); /* to run when what asks has end
  * nothing of it runs, now or later. */
 cudaError_t engine_graph_run_asked(engine_stream *stream, cudaError_t error);
 void engine_graphs_reset(int device);                  /* its graphs and captures go */
-void engine_execs_forget(const engine_stream *stream); /* likewise, with its device */
+void engine_execs_forget(const engine_stream *stream); /* that goes */
 bool engine_graph_address(uint64_t address);           /* in memory that alloc nodes give out */
 cudaError_t engine_graph_free_address(uint64_t address, engine_stream *stream, bool *found);
 

@@ -56,7 +56,7 @@ static bool same_graph(const engine_graph *a, const engine_graph *b) {
 /* Both are of one kind. */
 static bool same_node(const engine_node *ours, const engine_node *theirs) {
   const engine_node_params *a = &ours->params, *b = &theirs->params;
-  if (ours->device != theirs->device || a->where.green != b->where.green) return false;
+  if (ours->device != theirs->device || a->where.green_id != b->where.green_id) return false;
   switch (a->kind) {
   case ENGINE_NODE_KERNEL: return same_launch(&a->launch, &b->launch);
   case ENGINE_NODE_COPY: return same_copy(&a->copy, &b->copy);

@@ -135,7 +135,7 @@ uint32_t engine_stream_sms(const engine_stream *stream) {
 
 void engine_stream_free(engine_stream *stream) {
   engine_capture_forget(stream);
-  if (engine_devices() > 1) engine_execs_forget(stream);
+  engine_execs_forget(stream);
   engine_stream **at = &ff_engine.streams;
   while (*at != stream) at = &(*at)->next;
   *at = stream->next;

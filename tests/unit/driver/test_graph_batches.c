@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "driver/driver_api/libcuda_graph.h"
+#include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_values.h"
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext),
@@ -61,12 +62,29 @@ CUresult cuDeviceGetDevResource(CUdevice, resource *, int),
     cuDevResourceGenerateDesc(void **, resource *, unsigned),
     cuGreenCtxCreate(CUgreenCtx *, void *, CUdevice, unsigned), cuGreenCtxDestroy(CUgreenCtx),
     cuCtxFromGreenCtx(CUcontext *, CUgreenCtx), cuGreenCtxStreamCreate(CUstream *, CUgreenCtx, unsigned, int);
+CUresult cuGraphAddChildGraphNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraph),
+    cuGraphChildGraphNodeGetGraph(CUgraphNode, CUgraph *), cuDevicePrimaryCtxReset_v2(CUdevice);
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *, CUstream),
+    cuMemsetD8Async(CUdeviceptr, unsigned char, size_t, CUstream),
+    cuMemsetD16Async(CUdeviceptr, unsigned short, size_t, CUstream),
+    cuMemsetD2D32Async(CUdeviceptr, size_t, unsigned, size_t, size_t, CUstream);
+CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                   CUstream, void **),
+    cuStreamCreateWithPriority(CUstream *, unsigned, int);
 CUresult cuGraphConditionalHandleCreate(uint64_t *, CUgraph, CUcontext, unsigned, unsigned);
 
 #define check(call, result) assert_int_equal(call, result)
 #define succeed(call) check(call, CUDA_SUCCESS)
 #define invalid(call) check(call, CUDA_ERROR_INVALID_VALUE)
-enum { CAPTURE_INVALIDATED = 901, UPDATE_FAILURE = 910, RECAPTURE_FAILURE = 918, BLOCKS = 60, SM_RESOURCE = 1 };
+enum {
+  ILLEGAL_STATE = 401,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_INVALIDATED = 901,
+  UPDATE_FAILURE = 910,
+  RECAPTURE_FAILURE = 918,
+  BLOCKS = 60,
+  SM_RESOURCE = 1
+};
 
 static const char text[] =
     ".version 7.0\n.target sm_60\n.address_size 64\n"
@@ -389,6 +407,43 @@ static void in_contexts(void **state) {
   succeed(cuGreenCtxDestroy(small));
 }
 
+static size_t streams_there(void) {
+  size_t count = 0;
+  for (const engine_stream *s = ff_engine.streams; s; s = s->next) count++;
+  return count;
+}
+
+/* The streams that an exec has for nodes of other contexts serve whichever streams it is launched in. */
+static void launched_in_many(void **state) {
+  (void)state;
+  resource device;
+  CUstream launched;
+  CUgraph graph;
+  CUgraphNode node;
+  CUgraphExec exec;
+  succeed(cuDeviceGetDevResource(0, &device, SM_RESOURCE));
+  CUgreenCtx green = green_of(&device, 4);
+  CUgraphNodeParams params = asking(green);
+  const size_t before = streams_there();
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddNode_v3(&node, graph, NULL, NULL, 0, &params));
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  for (int turn = 0; turn < 4; turn++) {
+    succeed(cuStreamCreate(&launched, cudaStreamNonBlocking));
+    for (int again = 0; again < 2; again++) assert_int_equal(seen(exec, launched), 4);
+    succeed(cuStreamDestroy_v2(launched));
+  }
+  assert_int_equal(streams_there(), before + 1);
+  succeed(cuStreamCreateWithPriority(&launched, cudaStreamNonBlocking, -1)); /* which its nodes have as well */
+  assert_int_equal(seen(exec, launched), 4);
+  succeed(cuStreamDestroy_v2(launched));
+  assert_int_equal(streams_there(), before + 2);
+  succeed(cuGraphExecDestroy(exec));
+  assert_int_equal(streams_there(), before);
+  succeed(cuGraphDestroy(graph));
+  succeed(cuGreenCtxDestroy(green));
+}
+
 /* ---- captured again ---- */
 
 typedef struct told {
@@ -642,6 +697,76 @@ static void of_all_kinds(void **state) {
   ends_invalid(graph);
 }
 
+/* ---- each of what makes a node another one ---- */
+
+static uint32_t on_host[64];
+
+static void one(unsigned which, bool other) {
+  unsigned value = 1;
+  void *arguments[] = {&data, &value};
+  CUDA_MEMCPY2D rows = {.srcMemoryType = 2, .dstMemoryType = 2, .srcDevice = data, .dstDevice = data + 128};
+  rows.srcPitch = rows.dstPitch = 16;
+  rows.WidthInBytes = 8, rows.Height = 2;
+  switch (which) {
+  case 0:
+    succeed((other ? cuLaunchCooperativeKernel(add, 1, 1, 1, 1, 1, 1, 0, stream, arguments)
+                   : cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL)));
+    break;
+  case 1:
+    rows.dstPitch += other ? 16 : 0;
+    succeed(cuMemcpy2DAsync_v2(&rows, stream));
+    break;
+  case 2:
+    rows.srcPitch += other ? 16 : 0;
+    succeed(cuMemcpy2DAsync_v2(&rows, stream));
+    break;
+  case 3:
+    rows.dstMemoryType = 1, rows.dstHost = on_host + (other ? 4 : 0);
+    succeed(cuMemcpy2DAsync_v2(&rows, stream));
+    break;
+  case 4: succeed((other ? cuMemsetD16Async(data, 1, 4, stream) : cuMemsetD8Async(data, 1, 4, stream))); break;
+  case 5: succeed(cuMemsetD2D32Async(data, other ? 32 : 16, 1, 2, 2, stream)); break;
+  case 6: succeed(cuStreamWriteValue32_v2(stream, data, 1, other)); break;
+  case 7:
+    batch();
+    from[1] += other ? 4 : 0;
+    succeed(cuMemcpyBatchAsync_v2(to, from, sizes, 3, kinds, starts, 2, stream));
+    break;
+  case 8:
+    batch();
+    sizes[1] += other ? 4 : 0;
+    succeed(cuMemcpyBatchAsync_v2(to, from, sizes, 3, kinds, starts, 2, stream));
+    break;
+  default: {
+    batch();
+    cudaMemcpyAttributes hinted[2] = {kinds[0], kinds[1]};
+    hinted[1].dstLocHint = (cudaMemLocation){.type = cudaMemLocationTypeDevice, .id = other};
+    succeed(cuMemcpyBatchAsync_v2(to, from, sizes, 3, hinted, starts, 2, stream));
+  }
+  }
+}
+enum { WAYS = 10 };
+
+static void told_apart(void **state) {
+  (void)state;
+  for (unsigned which = 0; which < WAYS; which++) {
+    CUgraph graph;
+    told t = {.status = 9};
+    succeed(cuStreamBeginCapture_v2(stream, 0));
+    one(which, false);
+    succeed(cuStreamEndCapture(stream, &graph));
+    for (int turn = 0; turn < 3; turn++) { /* as it is; otherwise; as that */
+      begin_again(graph, &t);
+      one(which, turn);
+      succeed(cuStreamEndCapture(stream, NULL));
+      assert_int_equal(t.calls, turn > 0);
+    }
+    /* an exec's node stays cooperative or not, and keeps a write's flags and a batch's hints */
+    assert_int_equal(t.status, which == 0 || which == 6 || which == 9);
+    succeed(cuGraphDestroy(graph));
+  }
+}
+
 /* ---- the program's function ends what it was called for ---- */
 
 static CUresult end_it(void *data_of, CUgraphNode node, const CUgraphNodeParams *before, const CUgraphNodeParams *now,
@@ -683,6 +808,55 @@ static void elsewhere(void **state) {
   succeed(cuGraphDestroy(graph));
   succeed(cuStreamDestroy_v2(in_green));
   succeed(cuGreenCtxDestroy(green));
+
+  /* another green context, which may be at the address of one that is gone */
+  for (int turn = 0; turn < 3; turn++) {
+    green = green_of(&device, 4);
+    succeed(cuGreenCtxStreamCreate(&in_green, green, cudaStreamNonBlocking, 0));
+    if (turn) succeed(cuStreamBeginRecaptureToGraph(in_green, 0, graph, NULL, NULL));
+    else succeed(cuStreamBeginCapture_v2(in_green, 0));
+    succeed(cuLaunchKernel(where, BLOCKS, 1, 1, 32, 1, 1, 0, in_green, (void *[]){&data}, NULL));
+    succeed(cuStreamEndCapture(in_green, &graph));
+    succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    assert_int_equal(seen(exec, stream), 4);
+    succeed(cuGraphExecDestroy(exec));
+    succeed(cuStreamDestroy_v2(in_green));
+    succeed(cuGreenCtxDestroy(green));
+  }
+  succeed(cuGraphDestroy(graph));
+}
+
+/* What is asked of a node names the context of its device, whichever is current: given back, it changes nothing. */
+static void asked_elsewhere(void **state) {
+  (void)state;
+  CUcontext other;
+  CUgraph graph = first_capture(1, 2);
+  CUgraphNode nodes[8];
+  CUgraphExec exec;
+  CUgraphNodeParams params;
+  assert_int_equal(nodes_of(graph, nodes), 2);
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  succeed(cuDevicePrimaryCtxRetain(&other, 1));
+  resource device;
+  CUcontext some_sms;
+  succeed(cuDeviceGetDevResource(0, &device, SM_RESOURCE));
+  CUgreenCtx green = green_of(&device, 4);
+  succeed(cuCtxFromGreenCtx(&some_sms, green));
+  const CUcontext current[3] = {other, some_sms, NULL};
+  for (int turn = 0; turn < 3; turn++) {
+    succeed(cuCtxSetCurrent(current[turn]));
+    succeed(cuGraphNodeGetParams(nodes[0], &params));
+    assert_ptr_equal(params.memset.ctx, context);
+    params.memset.params.value = 7;
+    succeed(cuGraphExecNodeSetParams(exec, nodes[0], &params));
+    succeed(cuGraphNodeSetParams(nodes[0], &params));
+  }
+  succeed(cuCtxSetCurrent(context));
+  succeed(cuGreenCtxDestroy(green));
+  launch(exec);
+  assert_int_equal(word(0), 9);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
 }
 
 /* On another device, and in an exec whose nodes stay where they are. */
@@ -707,6 +881,13 @@ static void on_another_device(void **state) {
     succeed(cuStreamEndCapture(captured_one, &graph));
     assert_int_equal(t.calls, turn > 0); /* the third is as the second */
   }
+  succeed(cuGraphDestroy(graph));
+  succeed(cuStreamBeginCapture_v2(there, 0));
+  succeed(cuMemsetD32Async(data, 1, 1, there));
+  succeed(cuStreamEndCapture(there, &graph));
+  assert_int_equal(nodes_of(graph, nodes), 1);
+  succeed(cuGraphNodeGetParams(nodes[0], &params));
+  assert_ptr_equal(params.memset.ctx, other);
   succeed(cuGraphDestroy(graph));
   graph = first_capture(1, 2);
   assert_int_equal(nodes_of(graph, nodes), 2);
@@ -736,6 +917,72 @@ static void destroyed_meanwhile(void **state) {
   ends_invalid(graph);
 }
 
+/* Streams and graphs that are none, or are captured already. */
+static void begun_in_vain(void **state) {
+  (void)state;
+  CUgraph graph = first_capture(1, 2), gone = first_capture(1, 2), inner;
+  CUgraphNode child, node;
+  CUstream second;
+  succeed(cuGraphDestroy(gone));
+  succeed(cuStreamCreate(&second, cudaStreamNonBlocking));
+  succeed(cuStreamDestroy_v2(second));
+  invalid(cuStreamBeginRecaptureToGraph(stream, 0, gone, NULL, NULL));
+  check(cuStreamBeginRecaptureToGraph(second, 0, graph, NULL, NULL), CUDA_ERROR_INVALID_HANDLE);
+  check(cuStreamBeginRecaptureToGraph(NULL, 0, graph, NULL, NULL), CAPTURE_UNSUPPORTED);
+  begin_again(graph, NULL);
+  check(cuStreamBeginRecaptureToGraph(stream, 0, graph, NULL, NULL), ILLEGAL_STATE);
+  put(3, 4); /* which goes on */
+  succeed(cuStreamEndCapture(stream, NULL));
+
+  /* the stream goes, and with it the capture: the graph can be captured once more */
+  succeed(cuStreamCreate(&second, cudaStreamNonBlocking));
+  succeed(cuStreamBeginRecaptureToGraph(second, 0, graph, NULL, NULL));
+  succeed(cuStreamDestroy_v2(second));
+  begin_again(graph, NULL);
+  put(3, 4);
+  succeed(cuStreamEndCapture(stream, NULL));
+
+  /* into a child graph, which is a node's own */
+  succeed(cuGraphCreate(&gone, 0));
+  succeed(cuGraphAddChildGraphNode(&child, gone, NULL, 0, graph));
+  succeed(cuGraphChildGraphNodeGetGraph(child, &inner));
+  begin_again(inner, NULL);
+  put(5, 6);
+  succeed(cuStreamEndCapture(stream, NULL));
+  CUgraphExec exec;
+  succeed(cuGraphInstantiateWithFlags(&exec, gone, 0));
+  launch(exec);
+  assert_int_equal(word(0), 11);
+  succeed(cuGraphExecDestroy(exec));
+
+  /* a batch that is given its own lists */
+  CUgraphNodeParams params = batch(), found;
+  succeed(cuGraphAddNode_v3(&node, gone, NULL, NULL, 0, &params));
+  succeed(cuGraphNodeGetParams(node, &found));
+  succeed(cuGraphNodeSetParams(node, &found));
+  invalid(cuGraphNodeGetParams(NULL, &found));
+  invalid(cuGraphNodeGetParams(node, NULL));
+  check(cuMemcpyBatchAsync_v2(to, from, sizes, 3, kinds, starts, 2, second), CUDA_ERROR_INVALID_HANDLE);
+  succeed(cuGraphDestroy(gone));
+  invalid(cuGraphNodeSetParams(node, &params));
+  succeed(cuGraphDestroy(graph));
+}
+
+static CUresult reset(void *data_of, CUgraphNode node, const CUgraphNodeParams *before, const CUgraphNodeParams *now,
+                      int status) {
+  (void)data_of, (void)node, (void)before, (void)now, (void)status;
+  return cuDevicePrimaryCtxReset_v2(0);
+}
+
+/* The last: all that is on the device goes while a node is looked at. */
+static void reset_meanwhile(void **state) {
+  (void)state;
+  CUgraph graph = first_capture(1, 2);
+  succeed(cuStreamBeginRecaptureToGraph(stream, 0, graph, reset, NULL));
+  check(cuMemsetD32Async(data, 9, 1, stream), CAPTURE_INVALIDATED);
+  assert_true(cuStreamEndCapture(stream, &graph) != CUDA_SUCCESS);
+}
+
 static int start(void **state) {
   (void)state;
   CUmodule module;
@@ -752,11 +999,16 @@ int main(void) {
                                      cmocka_unit_test(refused),
                                      cmocka_unit_test(captured),
                                      cmocka_unit_test(in_contexts),
+                                     cmocka_unit_test(launched_in_many),
                                      cmocka_unit_test(again),
                                      cmocka_unit_test(not_the_same),
                                      cmocka_unit_test(of_all_kinds),
+                                     cmocka_unit_test(told_apart),
                                      cmocka_unit_test(elsewhere),
+                                     cmocka_unit_test(asked_elsewhere),
                                      cmocka_unit_test(on_another_device),
-                                     cmocka_unit_test(destroyed_meanwhile)};
+                                     cmocka_unit_test(destroyed_meanwhile),
+                                     cmocka_unit_test(begun_in_vain),
+                                     cmocka_unit_test(reset_meanwhile)};
   return cmocka_run_group_tests(tests, start, NULL);
 }

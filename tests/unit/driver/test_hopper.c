@@ -197,6 +197,12 @@ static void says_what_fits(void **state) {
   succeed(cuOccupancyMaxActiveClusters(&found, ranks, &config));
   assert_int_equal(found, 0);
   check(cuOccupancyMaxActiveClusters(&found, fixed, &config), INVALID_CLUSTER_SIZE);
+  attribute.val.clusterDim.x = attribute.val.clusterDim.y = 1u << 31; /* 2^64 blocks */
+  attribute.val.clusterDim.z = 4;
+  found = 1;
+  succeed(cuOccupancyMaxActiveClusters(&found, ranks, &config));
+  assert_int_equal(found, 0);
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
   attribute.val.clusterDim.x = 3;
   check(cuOccupancyMaxActiveClusters(&found, ranks, &config), INVALID_CLUSTER_SIZE); /* not a part of the grid */
   attribute.val.clusterDim.x = config.grid[0] = 4;
