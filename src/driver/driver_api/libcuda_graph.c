@@ -4,6 +4,7 @@
  * layouts below are theirs. */
 #include <string.h>
 
+#include "driver/batch_params.h"
 #include "driver/driver_api/libcuda_graph.h"
 
 #define ADD CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count
@@ -61,14 +62,7 @@ static CUresult make_set(const cudaMemsetParams *from, engine_node_params *to) {
 }
 
 static CUresult make_batch(const cudaMemcpyBatchNodeParams *from, engine_node_params *to) {
-  *to = (engine_node_params){.kind = ENGINE_NODE_BATCH,
-                             .batch = {.to = (const uint64_t *)from->dsts,
-                                       .from = (const uint64_t *)from->srcs,
-                                       .sizes = from->sizes,
-                                       .indices = from->attrsIdxs,
-                                       .attributes = from->attrs,
-                                       .count = from->count,
-                                       .kinds = from->numAttrs}};
+  *to = (engine_node_params){.kind = ENGINE_NODE_BATCH, .batch = batch_from_params(from)};
   return libcuda_node_where(from->ctx, &to->where);
 }
 

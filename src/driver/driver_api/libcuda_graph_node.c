@@ -3,6 +3,7 @@
  * the numbers by which nodes and graphs are told apart (Driver API: "Graph Management"). */
 #include <string.h>
 
+#include "driver/batch_params.h"
 #include "driver/driver_api/libcuda_graph.h"
 #include "driver/engine/engine_values.h"
 
@@ -82,14 +83,9 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *),
     cuGraphMemAllocNodeGetParams(CUgraphNode, cudaMemAllocNodeParams *);
 
 static cudaMemcpyBatchNodeParams batch_of(const engine_node_params *p) {
-  return (cudaMemcpyBatchNodeParams){.count = p->batch.count,
-                                     .dsts = (void **)(uintptr_t)p->batch.to,
-                                     .srcs = (void **)(uintptr_t)p->batch.from,
-                                     .sizes = (size_t *)(uintptr_t)p->batch.sizes,
-                                     .attrs = (cudaMemcpyAttributes *)(uintptr_t)p->batch.attributes,
-                                     .attrsIdxs = (size_t *)(uintptr_t)p->batch.indices,
-                                     .numAttrs = p->batch.kinds,
-                                     .ctx = context_of(p)};
+  cudaMemcpyBatchNodeParams batch = batch_to_params(&p->batch);
+  batch.ctx = context_of(p);
+  return batch;
 }
 
 static CUresult describe(CUgraphNode node, const engine_node_params *p, CUgraphNodeParams *to) {

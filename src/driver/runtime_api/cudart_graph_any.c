@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What any node of a graph is, and the numbers by which graphs and nodes are told apart (CUDA Runtime API: "Graph
  * Management", CUDA 13). */
+#include "driver/batch_params.h"
 #include "driver/runtime_api/cudart_graph.h"
 
 #if CUDART_MAJOR >= 13
@@ -11,14 +12,9 @@ cudaError_t cudaGraphNodeGetLocalId(cudaGraphNode_t node, unsigned *id);
 cudaError_t cudaGraphNodeGetToolsId(cudaGraphNode_t node, unsigned long long *id);
 
 static cudaMemcpyBatchNodeParams batch_of(const engine_node_params *p) {
-  return (cudaMemcpyBatchNodeParams){.count = p->batch.count,
-                                     .dsts = (void **)(uintptr_t)p->batch.to,
-                                     .srcs = (void **)(uintptr_t)p->batch.from,
-                                     .sizes = (size_t *)(uintptr_t)p->batch.sizes,
-                                     .attrs = (cudaMemcpyAttributes *)(uintptr_t)p->batch.attributes,
-                                     .attrsIdxs = (size_t *)(uintptr_t)p->batch.indices,
-                                     .numAttrs = p->batch.kinds,
-                                     .ctx = cudart_context_of(&p->where)};
+  cudaMemcpyBatchNodeParams batch = batch_to_params(&p->batch);
+  batch.ctx = cudart_context_of(&p->where);
+  return batch;
 }
 
 static cudaError_t describe(cudaGraphNode_t node, const engine_node_params *p, cudaGraphNodeParams *to) {

@@ -5,6 +5,7 @@
  * positions are part of its pointers. */
 #include <string.h>
 
+#include "driver/batch_params.h"
 #include "driver/runtime_api/cudart_graph.h"
 
 /* An impossible grid or block is a launch's own error only where something is launched. */
@@ -328,14 +329,7 @@ CUDART_API cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void 
 /* ---- batches of copies ---- */
 
 static cudaError_t make_batch(const cudaMemcpyBatchNodeParams *from, engine_node_params *to) {
-  *to = (engine_node_params){.kind = ENGINE_NODE_BATCH,
-                             .batch = {.to = (const uint64_t *)from->dsts,
-                                       .from = (const uint64_t *)from->srcs,
-                                       .sizes = from->sizes,
-                                       .indices = from->attrsIdxs,
-                                       .attributes = from->attrs,
-                                       .count = from->count,
-                                       .kinds = from->numAttrs}};
+  *to = (engine_node_params){.kind = ENGINE_NODE_BATCH, .batch = batch_from_params(from)};
   return cudart_node_where(from->ctx, &to->where);
 }
 
