@@ -54,6 +54,13 @@ bool footprint_joins(footprint *f, const footprint_piece *piece); /* whether it 
 /* Pieces by last block; of the same block, by address. */
 void footprint_sort(footprint *f);
 
+/* Of half a mask, 16 lines, those of which a sector is set: the lowest bit of each. */
+static inline uint64_t footprint_lines(uint64_t half) {
+  half |= half >> 1;
+  half |= half >> 2;
+  return half & UINT64_C(0x1111111111111111);
+}
+
 static inline uint32_t footprint_sectors(const uint64_t mask[2], uint32_t line) {
   return (uint32_t)(mask[line / 16] >> line % 16 * 4) & 15;
 }

@@ -102,23 +102,16 @@ const trace_touched *trace_reader_touched(trace_reader *reader, trace_launch *la
 
 /* ---- records in their place ---- */
 
-/* Those of the mask's lines, 16 to a word, of which a sector is set: the lowest bit of each. */
-static uint64_t lines_in(uint64_t word) {
-  word |= word >> 1;
-  word |= word >> 2;
-  return word & UINT64_C(0x1111111111111111);
-}
-
 /* An access to all lines of the piece that the mask has sectors of; a piece's sectors stand where they lie in its
  * page. */
 static void put_sectors(trace_writer *w, const footprint_piece *piece, const uint64_t mask[2], trace_access_op op) {
   uint64_t page = piece->line & ~(uint64_t)(FOOTPRINT_LINES - 1);
   uint32_t lines = 0;
-  for (uint32_t half = 0; half < 2; half++) lines += (uint32_t)__builtin_popcountll(lines_in(mask[half]));
+  for (uint32_t half = 0; half < 2; half++) lines += (uint32_t)__builtin_popcountll(footprint_lines(mask[half]));
   if (!lines) return;
   uint64_t *at = trace_put_access(w, op, 2, 0, 0, UINT32_MAX, lines);
   for (uint32_t half = 0; half < 2; half++)
-    for (uint64_t left = lines_in(mask[half]); left; left &= left - 1) {
+    for (uint64_t left = footprint_lines(mask[half]); left; left &= left - 1) {
       uint32_t bit = (uint32_t)__builtin_ctzll(left), line = 16 * half + bit / 4;
       *at++ = trace_line((page + line) * TRACE_LINE_BYTES, TRACE_LINE_BYTES / 4, (uint32_t)(mask[half] >> bit) & 15);
     }

@@ -169,7 +169,7 @@ struct engine_function {
   uint32_t cluster[3]; /* as set by attributes; 0: not set */
   bool non_portable;
   bool tile;             /* translated from Tile IR; known when its code is loaded */
-  uint64_t runs;         /* launches whose stream was wanted */
+  uint64_t runs;         /* launches so far */
   engine_function *next; /* in its module */
 };
 /* engine_cluster.c: the blocks of a launch's clusters along each axis; 0: not said. */

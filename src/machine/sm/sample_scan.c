@@ -280,12 +280,8 @@ static void warm_piece(sampler *s, const footprint_piece *piece) {
 
 static uint64_t lines_of(const footprint_piece *piece) {
   uint64_t lines = 0;
-  for (int half = 0; half < 2; half++) {
-    uint64_t any = piece->read[half] | piece->written[half];
-    any |= any >> 1;
-    any |= any >> 2;
-    lines += (uint64_t)__builtin_popcountll(any & UINT64_C(0x1111111111111111));
-  }
+  for (int half = 0; half < 2; half++)
+    lines += (uint64_t)__builtin_popcountll(footprint_lines(piece->read[half] | piece->written[half]));
   return lines;
 }
 
