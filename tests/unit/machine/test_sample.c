@@ -403,13 +403,13 @@ static void foreseen_and_not_resident(void **state) {
   rig_close(&sampled);
 }
 
-/* Launch 20 does more than was foreseen; all it touches is there. It takes what it takes at least. */
+/* Launch 20 does less than was foreseen; all it touches is there. The kind is foreseen again after three alike. */
 static void foreseen_and_of_another_group(void **state) {
   work w[2] = {{.seed = 1, .pages = 128, .loads = 20, .stores = 4}, {.seed = 1, .pages = 128, .loads = 10}};
   bool without[LAUNCHES];
   rig sampled;
   run_asking(&sampled, 3, w, 20, without);
-  assert_true(without[20] && !without[21]);
+  assert_true(without[20] && !without[21] && !without[22] && !without[23]);
   assert_int_equal(sampled.result.sampling.without_records, 1);
   assert_int_equal(sampled.result.sampling.timed + sampled.result.sampling.estimated, LAUNCHES);
   rig_close(&sampled);
