@@ -11,7 +11,8 @@ typedef struct timing {
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed;
   uint64_t chain_fixed, shared_load_fixed, pipe_fixed[5]; /* of the execution pipes, in the order of sm.h */
   uint32_t l1_lanes;
-  ps lookup; /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
+  ps lookup;         /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
+  bool shares_banks; /* of the L1 and shared memory: what one of them takes, the other waits for */
   ps cycle, ahead, launch, block_launch, gpu_block_launch, block_start, barrier, barrier_warp;
   ps side, l1, l2_there, l2_back, l2_service[5], crossing[5]; /* by sectors */
   ps dram_read[5], dram_write[5], dram_mixed_write[5];        /* of a channel, by sectors */

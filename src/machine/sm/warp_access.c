@@ -381,6 +381,13 @@ static void set_pace(progress *p, const timing *t, const uint64_t *record) {
   else p->pair = t->lookup;
 }
 
+/* An access by an L1 that is one memory with shared memory has its banks for as long as it had the unit, waits for
+ * MSHRs aside: shared accesses wait for them. */
+static void take_banks(const progress *p, const timing *t, sm *m, ps begun) {
+  ps time = (trace_access_lines(*p->w->record) - 1) * p->step + t->cycle + p->hold - p->pair;
+  server_take(&m->shared, begun, begun, time);
+}
+
 /* Of the lines that wait, of which the warp knows that they do, each has a page of its own: a page's first line asked
  * for it. */
 static void check_waiting(const access_path *a, const warp *w) {
@@ -433,6 +440,7 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   /* All lines may be on their way and the warp not told yet: a page has come while the access was held up, and it asked
    * for it again because another one had left. */
   if (!w->todo && !w->waiting_units) {
+    if (a->t->shares_banks && u == &m->lsu) take_banks(&p, a->t, m, begun);
     access_over(a, w);
     return true;
   }

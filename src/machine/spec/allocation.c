@@ -59,7 +59,7 @@ uint64_t allocation_shared(const machine_spec *spec, uint64_t bytes) {
   return round_up(bytes + row->reserved, row->shared);
 }
 
-static bool shares_memory(const machine_spec *spec) {
+bool allocation_shares_memory(const machine_spec *spec) {
   return !spec->exact_allocation && row_of(spec)->unified && row_of(spec)->unified * KIB == spec->l1_bytes;
 }
 
@@ -72,7 +72,7 @@ static uint64_t shared_of_all(const machine_spec *spec, uint64_t threads, uint64
 
 uint64_t allocation_carve_out(const machine_spec *spec, uint64_t threads, uint64_t registers, uint64_t shared,
                               int preferred) {
-  if (!shares_memory(spec)) return spec->shared_bytes;
+  if (!allocation_shares_memory(spec)) return spec->shared_bytes;
   const allocation_row *row = row_of(spec);
   uint64_t wanted =
       preferred < 0 ? shared_of_all(spec, threads, registers, shared) : spec->shared_bytes * (uint64_t)preferred / 100;
@@ -87,7 +87,7 @@ uint64_t allocation_carve_out(const machine_spec *spec, uint64_t threads, uint64
 
 uint64_t allocation_l1(const machine_spec *spec, uint64_t carve_out) {
   uint64_t taken = carve_out + (row_of(spec)->major >= UNUSED_FROM ? UNUSED : 0);
-  return shares_memory(spec) ? spec->l1_bytes - least(taken, spec->l1_bytes) : spec->l1_bytes;
+  return allocation_shares_memory(spec) ? spec->l1_bytes - least(taken, spec->l1_bytes) : spec->l1_bytes;
 }
 
 uint64_t allocation_l1_of_small_blocks(const machine_spec *spec) {
@@ -99,7 +99,7 @@ uint64_t allocation_l1_of_small_blocks(const machine_spec *spec) {
 uint64_t allocation_l1_from_small_blocks(const machine_spec *spec, uint64_t measured) {
   machine_spec whole = *spec;
   whole.l1_bytes = row_of(spec)->unified * KIB;
-  if (!shares_memory(&whole)) return measured;
+  if (!allocation_shares_memory(&whole)) return measured;
   uint64_t expected = allocation_l1_of_small_blocks(&whole);
   return measured > expected - expected / 10 && measured < expected + expected / 10 ? whole.l1_bytes : measured;
 }

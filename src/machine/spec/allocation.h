@@ -24,6 +24,9 @@ uint64_t allocation_registers(const machine_spec *spec, uint64_t warps, uint64_t
 /* Bytes of spec->shared_bytes that a block takes which uses `bytes` itself, static and dynamic. */
 uint64_t allocation_shared(const machine_spec *spec, uint64_t bytes);
 
+/* Are the L1 and shared memory one memory, which kernels divide? */
+bool allocation_shares_memory(const machine_spec *spec);
+
 /* How much of the memory that the L1 and shared memory have together is shared memory while blocks of a kernel run, in
  * bytes: one of the carve-outs of the compute capability. preferred: percent of the largest one, or -1; then the
  * smallest one that holds as many blocks as threads and registers allow. One block always fits. A machine whose

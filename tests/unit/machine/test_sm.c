@@ -408,6 +408,36 @@ static bool l1_keeps_all(rig_kernel k) {
   assert_true(c.l1_hits == 0 || c.l1_hits == c.l1_misses); /* round and round through too small an LRU cache: never */
   return c.l1_hits > 0;
 }
+/* Warp 0 reads out of the L1 while warp 1 keeps shared memory busy. */
+static void hits_beside_shared(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  static const uint32_t shared[TRACE_UNIT_COUNT] = {[TRACE_SLOTS] = 30, [TRACE_LSU] = 30};
+  if (warp == 0) hits(w, b, warp, context);
+  else
+    for (int burst = 0; burst < 100; burst++) rig_units(w, 30, shared);
+}
+static ps beside_shared(rig_tweak tweak, uint32_t lines, uint32_t passes, uint32_t times) {
+  pace_case c = {lines, passes, times};
+  return rig_run(tweak, (rig_kernel){.blocks = 1, .warps = 2, .warp = hits_beside_shared, .context = &c}).kernel_ps;
+}
+static void unified_with_pipes(machine_spec *s) {
+  unified(s);
+  with_pipes(s);
+  four_lookups(s);
+}
+static void divided_with_pipes(machine_spec *s) {
+  unified_with_pipes(s);
+  s->l1_bytes = 32 << 10; /* not the memory of both: each has its own */
+}
+static void test_accesses_of_one_memory_take_each_others_banks(void **state) {
+  assert_int_equal(beside_shared(divided_with_pipes, 4, 4, 24), beside_shared(divided_with_pipes, 4, 4, 8));
+  ps before = beside_shared(unified_with_pipes, 4, 4, 8), after = beside_shared(unified_with_pipes, 4, 4, 24);
+  assert_int_equal(after - before, 16 * 4 * NS);
+  before = beside_shared(unified_with_pipes, 2, 1, 8), after = beside_shared(unified_with_pipes, 2, 1, 24);
+  assert_int_equal(after - before, 16 * NS); /* two lines go together */
+  before = beside_shared(unified_with_pipes, 6, 1, 8), after = beside_shared(unified_with_pipes, 6, 1, 24);
+  assert_int_equal(after - before, 16 * 2 * NS);
+}
+
 static void test_shared_memory_takes_from_the_l1(void **state) {
   assert_true(l1_keeps_all((rig_kernel){.shared_bytes = 0}));
   assert_true(l1_keeps_all((rig_kernel){.shared_bytes = 4 << 10})); /* eight blocks of 4 KiB have 32 */
@@ -552,6 +582,7 @@ int main(void) {
       cmocka_unit_test(test_occupancy),
       cmocka_unit_test(test_allocation_units),
       cmocka_unit_test(test_shared_memory_takes_from_the_l1),
+      cmocka_unit_test(test_accesses_of_one_memory_take_each_others_banks),
       cmocka_unit_test(test_a_line_too_many_makes_its_set_miss),
       cmocka_unit_test(test_lines_at_a_stride_stay),
       cmocka_unit_test(test_blocks_go_round_the_sms),
