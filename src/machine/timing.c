@@ -37,7 +37,7 @@ void timing_init(timing *t, const machine_spec *spec) {
                 .shared_fixed = (uint64_t)llround(spec->shared_latency * fixed),
                 .l1_lanes = spec->l1_lanes ? (uint32_t)spec->l1_lanes : 32,
                 .lookup = spec->l1_lookups ? (ps)llround(cycle / (double)spec->l1_lookups) : 0,
-                .shares_banks = spec->l1_lookups && allocation_shares_memory(spec),
+                .shares_banks = allocation_shares_memory(spec),
                 .cycle = (ps)llround(cycle),
                 .ahead = (ps)llround(cycle * AHEAD_CYCLES),
                 .launch = microseconds(spec->launch_latency_us),

@@ -408,12 +408,15 @@ static bool l1_keeps_all(rig_kernel k) {
   assert_true(c.l1_hits == 0 || c.l1_hits == c.l1_misses); /* round and round through too small an LRU cache: never */
   return c.l1_hits > 0;
 }
-/* Warp 0 reads out of the L1 while warp 1 keeps shared memory busy. */
+/* Warp 0 reads out of the L1, or by bulk copies if there are no lines, while warp 1 keeps shared memory busy. */
 static void hits_beside_shared(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
   static const uint32_t shared[TRACE_UNIT_COUNT] = {[TRACE_SLOTS] = 30, [TRACE_LSU] = 30};
-  if (warp == 0) hits(w, b, warp, context);
-  else
+  const pace_case *c = context;
+  if (warp > 0)
     for (int burst = 0; burst < 100; burst++) rig_units(w, 30, shared);
+  else if (c->lines) hits(w, b, warp, context);
+  else
+    for (uint32_t n = 0; n < c->times; n++) rig_access(w, TRACE_LOAD, TRACE_ASYNC_COPY | TRACE_BULK, RIG_BASE, 15);
 }
 static ps beside_shared(rig_tweak tweak, uint32_t lines, uint32_t passes, uint32_t times) {
   pace_case c = {lines, passes, times};
@@ -436,6 +439,10 @@ static void test_accesses_of_one_memory_take_each_others_banks(void **state) {
   assert_int_equal(after - before, 16 * NS); /* two lines go together */
   before = beside_shared(unified_with_pipes, 6, 1, 8), after = beside_shared(unified_with_pipes, 6, 1, 24);
   assert_int_equal(after - before, 16 * 2 * NS);
+  before = beside_shared(unified_with_pipes, 1, 3, 8), after = beside_shared(unified_with_pipes, 1, 3, 24);
+  assert_int_equal(after - before, 16 * 3 * NS); /* one line of three passes */
+  before = beside_shared(unified_with_pipes, 0, 0, 8), after = beside_shared(unified_with_pipes, 0, 0, 24);
+  assert_int_equal(after, before); /* bulk copies are another unit's */
 }
 
 static void test_shared_memory_takes_from_the_l1(void **state) {
