@@ -2,6 +2,7 @@
 /* Questions that few programs ask: of devices about their peers, of contexts about affinity, of streams about
  * attributes, of the driver about its log. Where a real driver without the hardware says no, so does this one, without
  * a message. */
+#include "driver/engine/engine_notify.h"
 #include "driver/engine/engine_peer.h"
 #include "driver/driver_api/libcuda.h"
 #include "driver/properties.h"
@@ -102,6 +103,19 @@ LIBCUDA_PAIR(cuStreamGetAttribute, _ptsz, (CUstream stream, int attribute, cudaL
 LIBCUDA_PAIR(cuStreamCopyAttributes, _ptsz, (CUstream to, CUstream from),
              libcuda_result(engine_stream_copy_attributes(engine_stream_handle(to, own),
                                                           engine_stream_handle(from, own))))
+
+/* ---- news of a device ---- */
+
+LIBCUDA_CALL(cuDeviceRegisterAsyncNotification,
+             (CUdevice device, engine_notify_call *call, void *data, engine_notify **registered)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  (void)data; /* for a call that never comes */
+  return libcuda_result(engine_notify_add(device, call, registered));
+}
+LIBCUDA_CALL(cuDeviceUnregisterAsyncNotification, (CUdevice device, engine_notify *registered)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  return libcuda_result(engine_notify_remove(device, registered));
+}
 
 /* ---- the driver's log of errors: messages go to stderr when they arise, so it is empty ---- */
 

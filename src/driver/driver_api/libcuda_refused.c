@@ -133,6 +133,10 @@ REFUSED(cuMemBatchDecompressAsync_ptsz, DECOMPRESS)
 #define PLACES "each simulated manager has pages in places of its own, and the program runs before they do"
 REFUSED(cuMemGetLocationInfo, PLACES)
 
+#define WIDE \
+  "the tensor copies that read such maps, .im2col::w and .im2col::w::128 of compute capability 10, are not there"
+REFUSED(cuTensorMapEncodeIm2colWide, WIDE)
+
 /* ---- what no array has ---- */
 
 /* CUDA_ERROR_INVALID_VALUE: one that is not sparse, of which none can be made. */

@@ -11,6 +11,7 @@
 #define FF_DRIVER_CUDART_H
 
 #include "driver/engine/engine.h"
+#include "driver/engine/engine_notify.h"
 
 #define CUDART_API __attribute__((visibility("default")))
 
@@ -206,6 +207,9 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags);
+cudaError_t cudaDeviceRegisterAsyncNotification(int device, engine_notify_call *call, void *data,
+                                                engine_notify **registered);
+cudaError_t cudaDeviceUnregisterAsyncNotification(int device, engine_notify *registered);
 cudaError_t cudaSetValidDevices(int *devices, int count);
 cudaError_t cudaSetDeviceFlags(unsigned flags);
 cudaError_t cudaGetDeviceFlags(unsigned *flags);

@@ -88,6 +88,19 @@ CUDART_API cudaError_t cudaChooseDevice(int *device, const void *properties) {
   return engine_return(error);
 }
 
+/* ---- news of it ---- */
+
+CUDART_API cudaError_t cudaDeviceRegisterAsyncNotification(int device, engine_notify_call *call, void *data,
+                                                           engine_notify **registered) {
+  (void)data; /* for a call that never comes */
+  cudaError_t error = check_device(device);
+  return engine_return(error ? error : engine_notify_add(device, call, registered));
+}
+CUDART_API cudaError_t cudaDeviceUnregisterAsyncNotification(int device, engine_notify *registered) {
+  cudaError_t error = check_device(device);
+  return engine_return(error ? error : engine_notify_remove(device, registered));
+}
+
 /* ---- what it is ---- */
 
 CUDART_API cudaError_t cudaGetDeviceProperties(void *properties, int device) {

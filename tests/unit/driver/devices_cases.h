@@ -611,6 +611,26 @@ static void arrays(void **state) {
   succeed(cudaSetDevice(0));
 }
 
+static void never_called(void *news, void *data, engine_notify *registered) {
+  (void)news;
+  (void)data;
+  (void)registered;
+  abort();
+}
+
+static void news_of_devices(void **state) {
+  (void)state;
+  engine_notify *one, *two;
+  succeed(cudaDeviceRegisterAsyncNotification(1, never_called, NULL, &one));
+  succeed(cudaDeviceRegisterAsyncNotification(2, never_called, NULL, &two));
+  expect(cudaDeviceUnregisterAsyncNotification(2, one), cudaErrorInvalidValue);
+  expect(cudaDeviceRegisterAsyncNotification(DEVICES, never_called, NULL, &two), cudaErrorInvalidDevice);
+  expect(cudaDeviceRegisterAsyncNotification(0, NULL, NULL, &two), cudaErrorInvalidValue);
+  succeed(cudaDeviceUnregisterAsyncNotification(1, one));
+  succeed(cudaDeviceUnregisterAsyncNotification(2, two));
+  expect(cudaDeviceUnregisterAsyncNotification(DEVICES, two), cudaErrorInvalidDevice);
+}
+
 static int run_devices(const char *managers) {
   setenv("FARFAULT_DEVICES", "3", 1);
   if (managers) setenv("FARFAULT_MEMORY", managers, 1);
@@ -628,6 +648,7 @@ static int run_devices(const char *managers) {
                                      cmocka_unit_test(an_event_behind_another_device),
                                      cmocka_unit_test(graphs),
                                      cmocka_unit_test(arrays),
-                                     cmocka_unit_test(memory_of_graphs)};
+                                     cmocka_unit_test(memory_of_graphs),
+                                     cmocka_unit_test(news_of_devices)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

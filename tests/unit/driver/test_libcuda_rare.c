@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "driver/engine/engine_notify.h"
 #include "driver/engine/engine_range.h"
 #include "driver/driver_api/libcuda.h"
 
@@ -57,6 +58,8 @@ CUresult cuLaunchHostFunc_v2(CUstream, cudaHostFn_t, void *, unsigned), cuFuncGe
     cuKernelGetParamCount(CUkernel, size_t *),
     cuMemcpyWithAttributesAsync(CUdeviceptr, CUdeviceptr, size_t, void *, CUstream),
     cuMemcpy3DWithAttributesAsync(const cudaMemcpy3DBatchOp *, unsigned long long, CUstream);
+CUresult cuDeviceRegisterAsyncNotification(CUdevice, engine_notify_call *, void *, engine_notify **),
+    cuDeviceUnregisterAsyncNotification(CUdevice, engine_notify *), cuTensorMapEncodeIm2colWide(void);
 CUresult cuGetExportTable(const void **, const CUuuid *), cuImportExternalMemory(void);
 
 static const char text[] =
@@ -438,6 +441,34 @@ static void test_newer_forms(void **state) {
   succeed(cuStreamDestroy_v2(stream));
 }
 
+/* Nothing is ever told: no budget of memory is set. Handles are of the device that they were made for. */
+static void never_called(void *news, void *data, engine_notify *registered) {
+  (void)news;
+  (void)data;
+  (void)registered;
+  abort();
+}
+
+static void test_news_of_devices(void **state) {
+  (void)state;
+  engine_notify *one = NULL, *two = NULL;
+  succeed(cuDeviceRegisterAsyncNotification(0, never_called, &one, &one));
+  succeed(cuDeviceRegisterAsyncNotification(0, never_called, &two, &two));
+  assert_true(one && two && one != two);
+  CUdeviceptr memory;
+  succeed(cuMemAlloc_v2(&memory, 1 << 20));
+  succeed(cuMemFree_v2(memory));
+  succeed(cuDeviceUnregisterAsyncNotification(0, one));
+  check(cuDeviceUnregisterAsyncNotification(0, one), CUDA_ERROR_INVALID_VALUE);
+  check(cuDeviceUnregisterAsyncNotification(0, NULL), CUDA_ERROR_INVALID_VALUE);
+  check(cuDeviceUnregisterAsyncNotification(9, two), CUDA_ERROR_INVALID_DEVICE);
+  succeed(cuDeviceUnregisterAsyncNotification(0, two));
+  check(cuDeviceRegisterAsyncNotification(0, NULL, NULL, &one), CUDA_ERROR_INVALID_VALUE);
+  check(cuDeviceRegisterAsyncNotification(0, never_called, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+  check(cuDeviceRegisterAsyncNotification(-1, never_called, NULL, &one), CUDA_ERROR_INVALID_DEVICE);
+  check(cuTensorMapEncodeIm2colWide(), CUDA_ERROR_NOT_SUPPORTED);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_prepared_launch), cmocka_unit_test(test_module_lists),
@@ -445,6 +476,7 @@ int main(void) {
       cmocka_unit_test(test_values),          cmocka_unit_test(test_hints),
       cmocka_unit_test(test_hints_random),    cmocka_unit_test(test_questions),
       cmocka_unit_test(test_export_tables),   cmocka_unit_test(test_newer_forms),
+      cmocka_unit_test(test_news_of_devices),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }
