@@ -5,6 +5,7 @@
  *
  * A device handle is the address of an entry of `devices`. Strings are cut to the caller's room:
  * NVML_ERROR_INSUFFICIENT_SIZE. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -228,8 +229,20 @@ static nvmlReturn pci_info(nvmlDevice device, nvmlPciInfo *info) {
   if (!error) nvml_pci_info((unsigned)number + 1, info);
   return error;
 }
-EXPORT(nvmlDeviceGetPciInfo, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }
-EXPORT(nvmlDeviceGetPciInfo_v2, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }
+/* Programs that call the older forms have shorter structs: up to pciDeviceId, and (version 2) pciSubSystemId, behind
+ * which is room that stays as it is. */
+static nvmlReturn short_pci_info(nvmlDevice device, void *info, size_t bytes) {
+  nvmlPciInfo whole;
+  nvmlReturn error = pci_info(device, info ? &whole : NULL);
+  if (!error) memcpy(info, &whole, bytes);
+  return error;
+}
+EXPORT(nvmlDeviceGetPciInfo, (nvmlDevice device, void *info)) {
+  return short_pci_info(device, info, offsetof(nvmlPciInfo, pciSubSystemId));
+}
+EXPORT(nvmlDeviceGetPciInfo_v2, (nvmlDevice device, void *info)) {
+  return short_pci_info(device, info, offsetof(nvmlPciInfo, busId));
+}
 EXPORT(nvmlDeviceGetPciInfo_v3, (nvmlDevice device, nvmlPciInfo *info)) { return pci_info(device, info); }
 
 typedef struct nvmlPciInfoExt {

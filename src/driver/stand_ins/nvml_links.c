@@ -5,6 +5,9 @@
 #include "driver/engine/engine_peer.h"
 #include "driver/stand_ins/nvml.h"
 
+#include <stddef.h>
+#include <string.h>
+
 enum { LINKS_MAX = 18, SWITCH_BUS = 0xe0, TO_SWITCH = -1 };
 
 /* NVIDIA's white papers of P100, V100, A100 and H100: links of a GPU, and what one carries each way. version: nvml.h's
@@ -127,8 +130,12 @@ static nvmlReturn remote_pci(nvmlDevice device, unsigned link, nvmlPciInfo *info
   nvml_pci_info(end == TO_SWITCH ? SWITCH_BUS : (unsigned)end + 1, info);
   return NVML_SUCCESS;
 }
-EXPORT(nvmlDeviceGetNvLinkRemotePciInfo, (nvmlDevice device, unsigned link, nvmlPciInfo *info)) {
-  return remote_pci(device, link, info);
+/* The first form's struct is that of nvmlDeviceGetPciInfo_v2. */
+EXPORT(nvmlDeviceGetNvLinkRemotePciInfo, (nvmlDevice device, unsigned link, void *info)) {
+  nvmlPciInfo whole;
+  nvmlReturn error = remote_pci(device, link, info ? &whole : NULL);
+  if (!error) memcpy(info, &whole, offsetof(nvmlPciInfo, busId));
+  return error;
 }
 EXPORT(nvmlDeviceGetNvLinkRemotePciInfo_v2, (nvmlDevice device, unsigned link, nvmlPciInfo *info)) {
   return remote_pci(device, link, info);

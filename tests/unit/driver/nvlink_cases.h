@@ -29,6 +29,7 @@ int nvmlDeviceGetNvLinkState(nvmlDevice, unsigned, unsigned *),
     nvmlDeviceGetNvLinkCapability(nvmlDevice, unsigned, int, unsigned *),
     nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice, unsigned, int *),
     nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice, unsigned, nvmlPciInfo *),
+    nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice, unsigned, nvmlPciInfo *),
     nvmlDeviceGetFieldValues(nvmlDevice, int, nvmlFieldValue *);
 
 enum {

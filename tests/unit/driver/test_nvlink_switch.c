@@ -15,6 +15,12 @@ static void test_switch(void **state) {
   assert_int_equal(version, 6); /* NVLink 4.0 */
   assert_int_equal(nvmlDeviceGetNvLinkRemotePciInfo_v2(device, 3, &info), 0);
   assert_string_equal(info.busId, "00000000:e0:00.0");
+  enum { FILLED = 36 }; /* bytes of the older struct */
+  nvmlPciInfo older;
+  memset(&older, 0x5a, sizeof older);
+  assert_int_equal(nvmlDeviceGetNvLinkRemotePciInfo(device, 3, &older), 0);
+  assert_memory_equal(&older, &info, FILLED);
+  for (unsigned b = FILLED; b < sizeof older; b++) assert_int_equal(((unsigned char *)&older)[b], 0x5a);
   assert_int_equal(nvmlDeviceGetNvLinkState(device, LINKS, &version), INVALID_ARGUMENT);
   assert_int_equal(nvmlDeviceGetNvLinkState(device, 0, NULL), INVALID_ARGUMENT);
   assert_int_equal(nvmlDeviceGetNvLinkState(NULL, 0, &version), INVALID_ARGUMENT);

@@ -33,7 +33,8 @@ int nvmlDeviceGetUUID(nvmlDevice, char *, unsigned);
 int nvmlDeviceGetIndex(nvmlDevice, unsigned *);
 int nvmlDeviceGetNvLinkState(nvmlDevice, unsigned, unsigned *);
 int nvmlDeviceGetP2PStatus(nvmlDevice, nvmlDevice, int, int *);
-int nvmlDeviceGetPciInfo_v3(nvmlDevice, pci_info *);
+int nvmlDeviceGetPciInfo_v3(nvmlDevice, pci_info *), nvmlDeviceGetPciInfo_v2(nvmlDevice, pci_info *),
+    nvmlDeviceGetPciInfo(nvmlDevice, pci_info *);
 typedef struct pci_info_ext {
   unsigned version, domain, bus, device, id, system, class, kind;
   char bus_id[32];
@@ -188,6 +189,16 @@ static void test_devices(void **state) {
     assert_ptr_equal(same, device);
     assert_int_equal(nvmlDeviceGetPciInfo_v3(device, &pci), 0);
     assert_int_equal(pci.bus, i + 1);
+    enum { FIRST = 32, SECOND = 36 }; /* bytes of the older structs that are filled */
+    pci_info first, second;
+    memset(&first, 0x5a, sizeof first);
+    memset(&second, 0x5a, sizeof second);
+    assert_int_equal(nvmlDeviceGetPciInfo(device, &first), 0);
+    assert_int_equal(nvmlDeviceGetPciInfo_v2(device, &second), 0);
+    assert_memory_equal(&first, &pci, FIRST);
+    assert_memory_equal(&second, &pci, SECOND);
+    for (unsigned b = FIRST; b < sizeof first; b++) assert_int_equal(((unsigned char *)&first)[b], 0x5a);
+    for (unsigned b = SECOND; b < sizeof second; b++) assert_int_equal(((unsigned char *)&second)[b], 0x5a);
     pci_info_ext more = {.version = 1u << 24 | sizeof more};
     assert_int_equal(nvmlDeviceGetPciInfoExt(device, &more), 0);
     assert_true(more.bus == i + 1 && more.class == 3 && more.kind == 2);
