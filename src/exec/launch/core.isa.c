@@ -302,10 +302,12 @@ static __attribute__((noinline)) warp_turn interpret(core_warp *w, const exec_in
       if (w->rotated) w->rotated--;
       uint64_t key = core_key(w->frame, at.i);
       if (key == w->next_key || (key > w->next_key && !w->rotated)) {
+        uint32_t active = w->active;
         w->pc = at.i;
         core_switch(w);
         enter(w, &at);
-        at.skip = NULL; /* compiled code left it for this */
+        /* compiled code left it for this, unless others stand here, too, but in frames of their own */
+        if (w->active != active) at.skip = NULL;
       }
       ask = at.i->attention & at.attention;
     }
