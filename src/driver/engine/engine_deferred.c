@@ -71,6 +71,7 @@ typedef struct later { /* an operation that is queued */
     uint64_t address, bytes;
     int device;
   } hint;
+  engine_event *event;     /* of RECORD and WAIT: held */
   uint64_t recordings;     /* of WAIT: how many queued ones of the event must be over */
   engine_ipc_wait *others; /* of WAIT: what other processes have queued to record; NULL: nothing */
   unsigned char *packed;
@@ -196,7 +197,8 @@ cudaError_t engine_deferred_take(engine_stream *stream, const engine_node_params
   *taken = true;
   later *op = queue(stream);
   op->params = *params;
-  engine_event *event = params->event ? engine_event_find(params->event) : NULL;
+  engine_event *event = op->event = params->event ? engine_event_find(params->event) : NULL;
+  if (event) event->held++;
   if (params->kind == ENGINE_NODE_RECORD) event->behind++;
   if (params->kind == ENGINE_NODE_RECORD && event->ipc) engine_ipc_event_begin(event->ipc);
   if (params->kind == ENGINE_NODE_WAIT) op->recordings = event->behind_over + event->behind;
@@ -249,13 +251,9 @@ static cudaError_t launch_later(later *op) {
 }
 
 /* Another device may have it in its queue. */
-static engine_event *wait_for_recording(const later *op) {
-  engine_event *event = engine_event_find(op->params.event);
-  while (event && event->behind_over < op->recordings && event->behind && !ff_engine.stop) {
-    wait_for_change();
-    event = engine_event_find(op->params.event);
-  }
-  return event;
+static void wait_for_recording(const later *op) {
+  const engine_event *event = op->event;
+  while (event->behind_over < op->recordings && event->behind && !ff_engine.stop) wait_for_change();
 }
 
 static void over(engine_event *event) {
@@ -266,16 +264,14 @@ static void over(engine_event *event) {
 }
 
 static cudaError_t wait_in_stream(const later *op) {
-  engine_event *event = wait_for_recording(op);
+  wait_for_recording(op);
   cudaError_t error = op->others ? engine_ipc_wait_for(op->others) : cudaSuccess;
-  if (op->others) event = engine_event_find(op->params.event);
-  if (!error && event && event->recorded) engine_stream_wait_event_locked(op->stream, event);
+  if (!error && op->event->recorded) engine_stream_wait_event_locked(op->stream, op->event);
   return error;
 }
 
 static cudaError_t carry_out(later *op) {
   const engine_node_params *p = &op->params;
-  engine_event *event = p->event ? engine_event_find(p->event) : NULL;
   if (op->is_hint) {
     engine_prefetch_on(op->stream, op->hint.address, op->hint.bytes, op->hint.device);
     return cudaSuccess;
@@ -286,8 +282,8 @@ static cudaError_t carry_out(later *op) {
   case ENGINE_NODE_SET: return engine_set_on(p->set, op->stream, true);
   case ENGINE_NODE_HOST: return engine_stream_host_locked(op->stream, p->host.function, p->host.data, true);
   case ENGINE_NODE_RECORD:
-    if (event) engine_event_record_locked(event, op->stream);
-    if (event) over(event);
+    engine_event_record_locked(op->event, op->stream);
+    over(op->event);
     return cudaSuccess;
   case ENGINE_NODE_WAIT: return wait_in_stream(op);
   default: return cudaErrorNotSupported;
@@ -296,11 +292,11 @@ static cudaError_t carry_out(later *op) {
 
 /* It is not carried out: nothing may wait for it. */
 static void pass_over(const later *op) {
-  engine_event *event = op->params.kind == ENGINE_NODE_RECORD ? engine_event_find(op->params.event) : NULL;
-  if (event) over(event);
+  if (op->params.kind == ENGINE_NODE_RECORD) over(op->event);
 }
 
 static void finish(later *op) {
+  if (op->event) engine_event_release(op->event);
   free(op->packed);
   free(op->after.items);
   engine_declared_free(op->declared);

@@ -133,6 +133,8 @@ typedef struct engine_event {
   uint32_t stream_number;
   uint32_t behind;                   /* recordings of it that are queued: engine_deferred.c; */
   uint64_t behind_over;              /* that were, and were carried out */
+  uint32_t held;                     /* operations in queues that are about it */
+  bool gone;                         /* destroyed: no handle, not listed; freed when no queue has it any more */
   engine_ipc_event *ipc;             /* other processes may have it, too; NULL: none can */
   uint64_t capture;                  /* last recorded in the capture of this id; 0: in none */
   FF_VEC(struct engine_node *) tips; /* then: what the stream had done */
@@ -323,6 +325,7 @@ void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t tim
 uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
 engine_event *engine_event_find(cudaEvent_t event);
 engine_event *engine_event_make(unsigned flags); /* of the thread's device */
+void engine_event_release(engine_event *event);  /* one that was held; frees it with the last, if it is gone */
 void engine_event_record_locked(engine_event *event, engine_stream *stream);
 /* a new stream: waits for what engine_green_wait and engine_device_wait said */
 void engine_green_admit(engine_stream *stream);

@@ -151,15 +151,23 @@ void engine_stream_free(engine_stream *stream) {
   free(stream);
 }
 
+void engine_event_release(engine_event *event) {
+  if (--event->held || !event->gone) return;
+  engine_ipc_event_free(event->ipc);
+  free(event->tips.items);
+  free(event->known.items);
+  free(event);
+}
+
 static void free_event(engine_event *event) {
   engine_event **at = &ff_engine.events;
   while (*at != event) at = &(*at)->next;
   *at = event->next;
   engine_handles_remove(&ff_engine.handles, event);
-  engine_ipc_event_free(event->ipc);
-  free(event->tips.items);
-  free(event->known.items);
-  free(event);
+  event->gone = true;
+  event->stream = NULL;
+  event->held++;
+  engine_event_release(event);
 }
 
 void engine_streams_reset(int device) {
