@@ -165,6 +165,13 @@ typedef struct exec_children {
   size_t count, capacity;
 } exec_children;
 
+/* Cooperative grids of several devices that synchronise with each other: which of them this one is. The word at
+ * `meeting` is in memory that all can reach; 0 before the first of them. */
+typedef struct exec_grids {
+  uint64_t meeting;
+  uint32_t rank, count; /* count 0: it is alone */
+} exec_grids;
+
 typedef struct exec_launch_request {
   exec_kernel *kernel;
   uint32_t grid[3], block[3];
@@ -173,6 +180,7 @@ typedef struct exec_launch_request {
   uint32_t dynamic_shared;
   const void *params; /* param_bytes bytes, laid out by exec_param */
   bool cooperative;
+  exec_grids grids;    /* only where it is cooperative */
   uint64_t launch_id;  /* %gridid */
   uint64_t graph;      /* %current_graph_exec: the graph whose node it is; 0: none */
   trace_launch *trace; /* NULL: no access stream is wanted */

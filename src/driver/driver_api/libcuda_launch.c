@@ -247,6 +247,31 @@ LIBCUDA_PAIR(cuLaunchKernelEx, _ptsz,
              (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra),
              launch_config(config, function, arguments, extra, own, CALLER))
 
+typedef struct CUDA_LAUNCH_PARAMS {
+  CUfunction function;
+  unsigned grid[3], block[3], shared;
+  CUstream stream;
+  void **arguments;
+} CUDA_LAUNCH_PARAMS;
+
+LIBCUDA_CALL(cuLaunchCooperativeKernelMultiDevice, (CUDA_LAUNCH_PARAMS * list, unsigned count, unsigned flags)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (!list || !count || count > ENGINE_DEVICES_MAX) return CUDA_ERROR_INVALID_VALUE;
+  engine_launch launches[ENGINE_DEVICES_MAX] = {0};
+  for (unsigned i = 0; i < count; i++) {
+    CUDA_LAUNCH_PARAMS *from = &list[i];
+    engine_launch *to = &launches[i];
+    if (!engine_function_valid(from->function)) return CUDA_ERROR_INVALID_HANDLE;
+    to->function = from->function;
+    memcpy(to->grid, from->grid, sizeof to->grid);
+    memcpy(to->block, from->block, sizeof to->block);
+    to->dynamic_shared = from->shared;
+    to->stream = from->stream;
+    to->arguments = from->arguments;
+  }
+  return libcuda_result(engine_grids_run(launches, count, flags));
+}
+
 /* ---- occupancy ---- */
 
 static CUresult active_blocks(int *blocks, CUfunction function, int threads, size_t shared, unsigned flags) {

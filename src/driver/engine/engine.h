@@ -375,6 +375,7 @@ typedef struct engine_launch {
   const void *packed; /* or the whole parameter block */
   size_t packed_bytes;
   bool cooperative;
+  exec_grids grids;  /* of engine_grids_run */
   const char *range; /* of NVTX, in which it was made (injection/nvtx.h); NULL: that of the thread that runs it */
   const char *site;  /* in the program, where it was made (engine_site.h); NULL: not known */
 } engine_launch;
@@ -383,6 +384,12 @@ typedef struct engine_launch {
  * beyond what the function allows, or its .maxntid; cudaErrorLaunchOutOfResources: registers;
  * cudaErrorCooperativeLaunchTooLarge. */
 ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
+/* `count` cooperative launches of one kernel with one shape, each in a stream of another device, which are made as one
+ * (engine_grids.c). flags: CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_*. cudaErrorInvalidValue: no launch, more than there
+ * are devices, other flags, kernels or shapes that differ; cudaErrorInvalidDeviceFunction: no kernel;
+ * cudaErrorInvalidResourceHandle: a default stream, or none; cudaErrorInvalidDevice: two of one device;
+ * cudaErrorStreamCaptureUnsupported; and those of engine_launch_run, where those before it have been launched. */
+ENGINE_API cudaError_t engine_grids_run(const engine_launch *list, unsigned count, unsigned flags);
 
 /* ---- device ---- */
 

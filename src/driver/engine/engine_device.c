@@ -23,6 +23,7 @@ _Static_assert(ENGINE_DEVICES_MAX == TRACE_DEVICES_MAX, "each has a number in th
 
 static _Thread_local int chosen = -1; /* by cudaSetDevice; -1: none */
 static _Thread_local int given = -1;  /* by the current context; -1: none */
+static _Thread_local int meant = -1;  /* by a call that is about several; -1: none */
 static _Thread_local bool chosen_lately;
 static int first;                          /* cudaSetValidDevices */
 static uint32_t peers[ENGINE_DEVICES_MAX]; /* bit b of peers[a]: a may use b's memory */
@@ -45,7 +46,9 @@ uint32_t engine_devices(void) { return ff_engine.session ? session_devices(ff_en
 
 bool engine_device_exists(int device) { return device >= 0 && (uint32_t)device < engine_devices(); }
 
-int engine_device_current(void) { return given >= 0 ? given : chosen >= 0 ? chosen : first; }
+int engine_device_current(void) { return meant >= 0 ? meant : given >= 0 ? given : chosen >= 0 ? chosen : first; }
+
+void engine_device_mean(int device) { meant = device; }
 
 void engine_device_choose(int device) {
   chosen = device;

@@ -305,6 +305,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
                                  .dynamic_shared = (uint32_t)launch->dynamic_shared,
                                  .params = params,
                                  .cooperative = launch->cooperative,
+                                 .grids = launch->grids,
                                  .launch_id = ff_engine.launches + 1,
                                  .graph = engine_graph_inside(),
                                  .trace = trace_begin(launch, info, stream, params, touches),

@@ -161,7 +161,7 @@ static ff_status add_device_runtime(engine_module *module, ff_error *error) {
   for (size_t i = 0; i < module->parts.count; i++)
     for (uint32_t f = 0; f < module->parts.items[i]->func_count; f++) {
       const ptx_func *func = module->parts.items[i]->funcs[f];
-      bool ours = !strcmp(func->name, "cudaCGGetIntrinsicHandle") || !strcmp(func->name, "cudaCGSynchronize");
+      bool ours = !strncmp(func->name, "cudaCG", strlen("cudaCG"));
       wanted = wanted || ours;
       defined = defined || (ours && func->has_body);
     }

@@ -12,6 +12,7 @@ ENGINE_API int engine_device_current(void);
 ENGINE_API void engine_device_choose(int device);  /* cudaSetDevice; green contexts are current no longer */
 ENGINE_API bool engine_device_chosen(int *device); /* was one chosen since this thread asked last? Which one? */
 ENGINE_API void engine_device_give(int device);    /* that of the current context; -1: there is none */
+void engine_device_mean(int device);               /* what this thread means for now; -1: as before */
 ENGINE_API void engine_device_prefer(int device);  /* of threads that have chosen none */
 
 /* ---- peers ---- */

@@ -36,6 +36,39 @@ CUDART_PAIR(cudaLaunchCooperativeKernel, _ptsz,
             (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
             launch(function, grid, block, arguments, shared, engine_stream_handle(stream, own), true))
 
+#if CUDART_MAJOR < 13
+typedef struct cudaLaunchParams {
+  const void *function;
+  dim3 grid, block;
+  void **arguments;
+  size_t shared;
+  cudaStream_t stream;
+} cudaLaunchParams;
+
+static cudaError_t launch_on_devices(const cudaLaunchParams *list, unsigned count, unsigned flags) {
+  engine_launch launches[ENGINE_DEVICES_MAX] = {0};
+  cudaError_t error = engine_start();
+  if (!error && (!list || !count || count > ENGINE_DEVICES_MAX)) error = cudaErrorInvalidValue;
+  for (unsigned i = 0; !error && i < count; i++) {
+    const cudaLaunchParams *from = &list[i];
+    launches[i] = (engine_launch){.grid = {from->grid.x, from->grid.y, from->grid.z},
+                                  .block = {from->block.x, from->block.y, from->block.z},
+                                  .dynamic_shared = from->shared,
+                                  .stream = from->stream,
+                                  .arguments = from->arguments};
+    error = cudart_function_find(from->function, &launches[i].function);
+  }
+  return error ? error : engine_grids_run(launches, count, flags);
+}
+
+CUDART_API cudaError_t cudaLaunchCooperativeKernelMultiDevice(const cudaLaunchParams *list, unsigned count,
+                                                              unsigned flags);
+CUDART_API cudaError_t cudaLaunchCooperativeKernelMultiDevice(const cudaLaunchParams *list, unsigned count,
+                                                              unsigned flags) {
+  return engine_return(launch_on_devices(list, count, flags));
+}
+#endif
+
 /* Of the attributes those change what happens here: cooperative, and the size of clusters. */
 static cudaError_t read_config(const cudaLaunchConfig_t *config, engine_launch *request) {
   if (config->numAttrs && !config->attrs) return cudaErrorInvalidValue;

@@ -609,6 +609,9 @@ static uint32_t stack_limit(const exec_config *config, const exec_kernel *kernel
   return kernel->recursive && limit > known ? limit : known;
 }
 
+/* In the workspace: what a grid knows of those of other devices (driver/engine/device_runtime.ptx). */
+#define GRIDS_AT 64
+
 static void set_workspace(core_launch *launch, const exec_launch_request *request) {
   if (!request->cooperative) return;
   const exec_allocation *workspace;
@@ -621,6 +624,7 @@ static void set_workspace(core_launch *launch, const exec_launch_request *reques
   memset((void *)(uintptr_t)launch->workspace, 0, EXEC_PAGE_BYTES);
   uint32_t bytes = EXEC_PAGE_BYTES;
   memcpy((void *)(uintptr_t)launch->workspace, &bytes, sizeof bytes);
+  memcpy((void *)(uintptr_t)(launch->workspace + GRIDS_AT), &request->grids, sizeof request->grids);
 }
 
 static void set_up(core_launch *launch, const exec_config *config, const exec_launch_request *request,

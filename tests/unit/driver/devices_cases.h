@@ -611,6 +611,40 @@ static void arrays(void **state) {
   succeed(cudaSetDevice(0));
 }
 
+/* A wait is queued behind a kernel when its event is destroyed; another event may have the address by then. */
+static void an_event_destroyed_early(void **state) {
+  (void)state;
+  cudaStream_t streams[2];
+  cudaEvent_t first, second;
+  uint32_t *words;
+  succeed(cudaHostAlloc((void **)&words, 64, cudaHostAllocPortable));
+  memset(words, 0, 64);
+  for (int d = 0; d < 2; d++) {
+    void *own = &words[d], *other = &words[8 + d];
+    succeed(cudaSetDevice(d));
+    succeed(cudaStreamCreateWithFlags(&streams[d], cudaStreamNonBlocking));
+    succeed(cudaLaunchKernel(meet_stub, (dim3){1, 1, 1}, (dim3){1, 1, 1}, (void *[]){&own, &other}, 0, streams[d]));
+  }
+  succeed(cudaSetDevice(0));
+  succeed(cudaEventCreateWithFlags(&first, cudaEventDisableTiming));
+  succeed(cudaEventRecord(first, streams[0]));
+  succeed(cudaStreamWaitEvent(streams[1], first, 0));
+  __atomic_store_n(&words[8], 5, __ATOMIC_SEQ_CST); /* the first kernel ends */
+  succeed(cudaEventDestroy(first));
+  succeed(cudaSetDevice(1));
+  succeed(cudaEventCreateWithFlags(&second, cudaEventDisableTiming));
+  succeed(cudaEventRecord(second, streams[1]));
+  expect(cudaStreamQuery(streams[1]), cudaErrorNotReady);
+  __atomic_store_n(&words[9], 5, __ATOMIC_SEQ_CST);
+  succeed(cudaStreamSynchronize(streams[1]));
+  succeed(cudaEventQuery(second));
+  assert_true(words[0] == 5 && words[1] == 5);
+  succeed(cudaEventDestroy(second));
+  for (int d = 0; d < 2; d++) succeed(cudaStreamDestroy(streams[d]));
+  succeed(cudaSetDevice(0));
+  succeed(cudaFreeHost(words));
+}
+
 static void never_called(void *news, void *data, engine_notify *registered) {
   (void)news;
   (void)data;
@@ -646,6 +680,7 @@ static int run_devices(const char *managers) {
                                      cmocka_unit_test(kernels_that_meet),
                                      cmocka_unit_test(threads_that_meet),
                                      cmocka_unit_test(an_event_behind_another_device),
+                                     cmocka_unit_test(an_event_destroyed_early),
                                      cmocka_unit_test(graphs),
                                      cmocka_unit_test(arrays),
                                      cmocka_unit_test(memory_of_graphs),

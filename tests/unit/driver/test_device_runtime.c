@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that call the device runtime's functions for cooperative grids, as Numba makes them: declared, and defined
- * nowhere. */
+/* Kernels that call the device runtime's functions for cooperative grids, on one device and on several, as Numba makes
+ * them: declared, and defined nowhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -23,7 +24,19 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
 CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                    CUstream, void **);
 
-enum { BLOCKS = 6, THREADS = 40, ROUNDS = 3 };
+CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext);
+CUresult cuDeviceGetAttribute(int *, int, CUdevice);
+CUresult cuStreamCreate(CUstream *, unsigned), cuStreamSynchronize(CUstream), cuStreamBeginCapture_v2(CUstream, int),
+    cuStreamEndCapture(CUstream, void **), cuMemHostAlloc(void **, size_t, unsigned);
+typedef struct several { /* CUDA_LAUNCH_PARAMS */
+  CUfunction function;
+  unsigned grid[3], block[3], shared;
+  CUstream stream;
+  void **arguments;
+} several;
+CUresult cuLaunchCooperativeKernelMultiDevice(several *, unsigned, unsigned);
+
+enum { BLOCKS = 6, THREADS = 40, ROUNDS = 3, DEVICES = 3 };
 
 /* Each round, each block writes to its own word and, when all have, adds what its neighbour wrote to its sum. */
 static const char ptx[] =
@@ -51,6 +64,53 @@ static const char ptx[] =
     "  @!%p1 st.global.u32 [%rd6], %r10;\n"
     "  ret;\n}\n";
 
+/* Each round, the first thread of each device writes to the device's word, and when all have, each first thread of a
+ * block adds all words to its sum. What the thread knows of itself is in `places`. */
+static const char several_ptx[] =
+    ".version 7.8\n.target sm_75\n.address_size 64\n"
+    ".extern .func (.param .b64 result) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
+    ".extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\n"
+    ".extern .func (.param .b32 result) cudaCGSynchronizeGrid(.param .b64 handle, .param .b32 flags);\n"
+    ".extern .func (.param .b32 result) cudaCGGetSize(.param .b64 n, .param .b64 grids, .param .b64 handle);\n"
+    ".extern .func (.param .b32 result) cudaCGGetRank(.param .b64 n, .param .b64 grids, .param .b64 handle);\n"
+    ".visible .entry all(.param .u64 words, .param .u64 sums, .param .u64 places) {\n"
+    "  .reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<10>; .local .align 4 .b8 own[16];\n"
+    "  ld.param.u64 %rd1, [words]; ld.param.u64 %rd2, [sums]; ld.param.u64 %rd6, [places];\n"
+    "  { .param .b32 a; .param .b64 b; st.param.b32 [a], 2;\n"
+    "    call.uni (b), cudaCGGetIntrinsicHandle, (a); ld.param.b64 %rd3, [b]; }\n"
+    "  mov.u64 %rd4, own; cvta.local.u64 %rd4, %rd4; add.u64 %rd5, %rd4, 4; add.u64 %rd7, %rd4, 8; mov.b64 %rd9, 0;\n"
+    "  { .param .b64 a; .param .b64 b; .param .b64 c; .param .b32 d; st.param.b64 [a], %rd4; st.param.b64 [b], %rd5;\n"
+    "    st.param.b64 [c], %rd3; call.uni (d), cudaCGGetRank, (a, b, c); ld.param.b32 %r13, [d]; }\n"
+    "  { .param .b64 a; .param .b64 b; .param .b64 c; .param .b32 d; st.param.b64 [a], %rd7; st.param.b64 [b], %rd9;\n"
+    "    st.param.b64 [c], %rd3; call.uni (d), cudaCGGetSize, (a, b, c); }\n"
+    "  setp.ne.u32 %p1, %r13, 0; @%p1 bra ALONE;\n"
+    "  add.u64 %rd7, %rd7, 4;\n"
+    "  { .param .b64 a; .param .b64 b; .param .b64 c; .param .b32 d; st.param.b64 [a], %rd9; st.param.b64 [b], %rd7;\n"
+    "    st.param.b64 [c], %rd3; call.uni (d), cudaCGGetSize, (a, b, c); }\n"
+    "  ld.u32 %r1, [%rd4]; ld.u32 %r2, [%rd4+4]; ld.u32 %r3, [%rd4+8]; ld.u32 %r4, [%rd4+12];\n"
+    "  mad.wide.u32 %rd6, %r1, 16, %rd6; st.global.v4.u32 [%rd6], {%r1, %r2, %r3, %r4};\n"
+    "  mov.u32 %r5, %ctaid.x; mov.u32 %r6, %tid.x; or.b32 %r7, %r5, %r6; setp.ne.u32 %p2, %r7, 0;\n"
+    "  mad.wide.u32 %rd4, %r2, 4, %rd1; mov.u32 %r9, 0; mov.u32 %r10, 0;\n"
+    "AGAIN:\n"
+    "  mad.lo.u32 %r8, %r9, 100, %r2; @!%p2 st.volatile.global.u32 [%rd4], %r8;\n"
+    "  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %rd3; st.param.b32 [b], 0;\n"
+    "    call.uni (c), cudaCGSynchronize, (a, b); ld.param.b32 %r11, [c]; }\n"
+    "  mov.u32 %r14, 0;\n"
+    "MORE: mad.wide.u32 %rd5, %r14, 4, %rd1; ld.volatile.global.u32 %r12, [%rd5]; add.u32 %r10, %r10, %r12;\n"
+    "  add.u32 %r14, %r14, 1; setp.lt.u32 %p1, %r14, %r4; @%p1 bra MORE;\n"
+    "  mad.lo.u32 %r10, %r11, 100000, %r10;\n"
+    "  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %rd3; st.param.b32 [b], 0;\n"
+    "    call.uni (c), cudaCGSynchronize, (a, b); ld.param.b32 %r11, [c]; }\n"
+    "  add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, 3; @%p1 bra AGAIN;\n"
+    "  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %rd3; st.param.b32 [b], 0;\n"
+    "    call.uni (c), cudaCGSynchronizeGrid, (a, b); ld.param.b32 %r11, [c]; }\n"
+    "  mad.lo.u32 %r10, %r11, 100000, %r10;\n"
+    "  setp.ne.u32 %p3, %r6, 0; @%p3 ret;\n"
+    "  mov.u32 %r15, %nctaid.x; mad.lo.u32 %r15, %r2, %r15, %r5; mad.wide.u32 %rd2, %r15, 4, %rd2;\n"
+    "  st.global.u32 [%rd2], %r10; ret;\n"
+    "ALONE:\n"
+    "  mov.u32 %r1, 1; st.global.u32 [%rd2], %r1; ret;\n}\n";
+
 static CUdeviceptr words, sums;
 static CUfunction kernel;
 
@@ -58,6 +118,7 @@ static int open_device(void **state) {
   CUcontext context;
   CUmodule module;
   setenv("FARFAULT_MACHINE", "v100", 1);
+  setenv("FARFAULT_DEVICES", "3", 1);
   return cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&words, BLOCKS * 4) ||
          cuMemAlloc_v2(&sums, BLOCKS * 4) || cuModuleLoadData(&module, ptx) ||
          cuModuleGetFunction(&kernel, module, "neighbours");
@@ -84,10 +145,104 @@ static void test_ordinary_launch(void **state) {
   for (uint32_t b = 0; b < BLOCKS; b++) assert_true(found[b] >= ROUNDS * 100000);
 }
 
+/* A device's function, stream and arguments; which context is current does not matter afterwards. */
+static several on_device(int device, void **arguments) {
+  CUcontext context;
+  CUmodule module;
+  several made = {.grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, .arguments = arguments};
+  assert_int_equal(cuDevicePrimaryCtxRetain(&context, device), 0);
+  assert_int_equal(cuCtxSetCurrent(context), 0);
+  assert_int_equal(cuModuleLoadData(&module, several_ptx), 0);
+  assert_int_equal(cuModuleGetFunction(&made.function, module, "all"), 0);
+  assert_int_equal(cuStreamCreate(&made.stream, 1), 0);
+  return made;
+}
+
+enum { SHARED = 3 /* cuMemHostAlloc: portable, mapped */, TOTAL = DEVICES * BLOCKS * THREADS };
+
+static void test_several_devices(void **state) {
+  uint32_t *memory;
+  int supported = 0;
+  assert_int_equal(cuMemHostAlloc((void **)&memory, 4 * (DEVICES + DEVICES * BLOCKS + 4 * TOTAL), SHARED), 0);
+  uint32_t *places = memory, *all = places + 4 * TOTAL, *sum = all + DEVICES;
+  void *arguments[] = {&all, &sum, &places};
+  several list[DEVICES];
+  for (int d = 0; d < DEVICES; d++) list[d] = on_device(d, arguments);
+  assert_int_equal(cuDeviceGetAttribute(&supported, 96, 0), 0);
+  assert_int_equal(supported, 1);
+  for (unsigned count = 1; count <= DEVICES; count++)
+    for (unsigned flags = 0; flags <= 3; flags++) {
+      for (unsigned i = 0; i < DEVICES + DEVICES * BLOCKS + 4 * TOTAL; i++) memory[i] = 77777;
+      assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, count, flags), 0);
+      for (unsigned d = 0; d < count; d++) assert_int_equal(cuStreamSynchronize(list[d].stream), 0);
+      uint32_t expected = (0 + 1 + 2) * 100 * count + ROUNDS * (count * (count - 1) / 2);
+      for (unsigned b = 0; b < DEVICES * BLOCKS; b++) assert_int_equal(sum[b], b < count * BLOCKS ? expected : 77777);
+      uint32_t threads = count * BLOCKS * THREADS;
+      for (uint32_t t = 0; t < threads; t++) {
+        const uint32_t place[] = {t, t / (BLOCKS * THREADS), threads, count};
+        assert_memory_equal(&places[4 * t], place, sizeof place);
+      }
+    }
+  /* one device by its own call: there are no grids to meet */
+  CUcontext context;
+  assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), 0);
+  assert_int_equal(cuCtxSetCurrent(context), 0);
+  assert_int_equal(
+      cuLaunchCooperativeKernel(list[0].function, BLOCKS, 1, 1, THREADS, 1, 1, 0, list[0].stream, arguments), 0);
+  assert_int_equal(cuStreamSynchronize(list[0].stream), 0);
+  assert_int_equal(sum[0], 1);
+}
+
+static void test_several_wrong(void **state) {
+  uint32_t *memory;
+  assert_int_equal(cuMemHostAlloc((void **)&memory, 4 * (DEVICES + DEVICES * BLOCKS + 4 * TOTAL), SHARED), 0);
+  uint32_t *all = memory + 4 * TOTAL, *sum = all + DEVICES;
+  void *arguments[] = {&all, &sum, &memory}, *graph;
+  several list[DEVICES], wrong[DEVICES + 1];
+  for (int d = 0; d < DEVICES; d++) list[d] = on_device(d, arguments);
+#define refused(count, flags, error) assert_int_equal(cuLaunchCooperativeKernelMultiDevice(wrong, count, flags), error)
+#define again() memcpy(wrong, list, sizeof list)
+  again();
+  wrong[DEVICES] = list[0];
+  refused(0, 0, CUDA_ERROR_INVALID_VALUE);
+  refused(DEVICES, 4, CUDA_ERROR_INVALID_VALUE);
+  refused(DEVICES + 1, 0, CUDA_ERROR_INVALID_VALUE);
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(NULL, 1, 0), CUDA_ERROR_INVALID_VALUE);
+  wrong[1].stream = NULL;
+  refused(2, 0, CUDA_ERROR_INVALID_HANDLE);
+  wrong[1] = list[0];
+  refused(2, 0, CUDA_ERROR_INVALID_DEVICE);
+  again();
+  wrong[1].grid[1] = 2;
+  refused(2, 0, CUDA_ERROR_INVALID_VALUE);
+  again();
+  wrong[1].block[0] = 32;
+  refused(2, 0, CUDA_ERROR_INVALID_VALUE);
+  again();
+  wrong[1].shared = 16;
+  refused(2, 0, CUDA_ERROR_INVALID_VALUE);
+  again();
+  wrong[1].function = kernel;
+  refused(2, 0, CUDA_ERROR_INVALID_VALUE);
+  wrong[1].function = NULL;
+  refused(2, 0, CUDA_ERROR_INVALID_HANDLE);
+  again();
+  for (int d = 0; d < DEVICES; d++) wrong[d].grid[0] = 1 << 20;
+  refused(DEVICES, 0, 720);
+  again();
+  assert_int_equal(cuStreamBeginCapture_v2(list[1].stream, 0), 0);
+  refused(2, 0, 900);
+  assert_int_equal(cuStreamEndCapture(list[1].stream, &graph), 0);
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, DEVICES, 0), 0); /* as before */
+  assert_int_equal(cuStreamSynchronize(list[0].stream), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_synchronises),
       cmocka_unit_test(test_ordinary_launch),
+      cmocka_unit_test(test_several_devices),
+      cmocka_unit_test(test_several_wrong),
   };
   return cmocka_run_group_tests(tests, open_device, NULL);
 }
