@@ -367,10 +367,11 @@ cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
   return cudaSuccess;
 }
 
+/* What is queued about it goes on: nothing waits here. */
 cudaError_t engine_event_destroy(cudaEvent_t handle) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  engine_event *event = engine_deferred_wait_event(handle);
+  engine_event *event = engine_event_find(handle);
   if (event) free_event(event);
   else error = cudaErrorInvalidResourceHandle;
   engine_leave();

@@ -26,8 +26,9 @@ CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, uns
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext);
 CUresult cuDeviceGetAttribute(int *, int, CUdevice);
-CUresult cuStreamCreate(CUstream *, unsigned), cuStreamSynchronize(CUstream), cuStreamBeginCapture_v2(CUstream, int),
-    cuStreamEndCapture(CUstream, void **), cuMemHostAlloc(void **, size_t, unsigned);
+CUresult cuStreamCreate(CUstream *, unsigned), cuStreamSynchronize(CUstream), cuStreamQuery(CUstream),
+    cuStreamBeginCapture_v2(CUstream, int), cuStreamEndCapture(CUstream, void **),
+    cuMemHostAlloc(void **, size_t, unsigned);
 typedef struct several { /* CUDA_LAUNCH_PARAMS */
   CUfunction function;
   unsigned grid[3], block[3], shared;
@@ -111,6 +112,13 @@ static const char several_ptx[] =
     "ALONE:\n"
     "  mov.u32 %r1, 1; st.global.u32 [%rd2], %r1; ret;\n}\n";
 
+/* Waits for the first word, then sets the second one. */
+static const char hold_ptx[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
+                               ".visible .entry hold(.param .u64 words) {\n"
+                               "  .reg .pred %p; .reg .b32 %r1; .reg .b64 %rd1;\n  ld.param.u64 %rd1, [words];\n"
+                               "WAIT: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p, %r1, 0; @%p bra WAIT;\n"
+                               "  st.volatile.global.u32 [%rd1+4], %r1; ret;\n}\n";
+
 static CUdeviceptr words, sums;
 static CUfunction kernel;
 
@@ -146,17 +154,19 @@ static void test_ordinary_launch(void **state) {
 }
 
 /* A device's function, stream and arguments; which context is current does not matter afterwards. */
-static several on_device(int device, void **arguments) {
+static several on_device_with(int device, void **arguments, const char *text, const char *name) {
   CUcontext context;
   CUmodule module;
   several made = {.grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, .arguments = arguments};
   assert_int_equal(cuDevicePrimaryCtxRetain(&context, device), 0);
   assert_int_equal(cuCtxSetCurrent(context), 0);
-  assert_int_equal(cuModuleLoadData(&module, several_ptx), 0);
-  assert_int_equal(cuModuleGetFunction(&made.function, module, "all"), 0);
+  assert_int_equal(cuModuleLoadData(&module, text), 0);
+  assert_int_equal(cuModuleGetFunction(&made.function, module, name), 0);
   assert_int_equal(cuStreamCreate(&made.stream, 1), 0);
   return made;
 }
+
+static several on_device(int device, void **arguments) { return on_device_with(device, arguments, several_ptx, "all"); }
 
 enum { SHARED = 3 /* cuMemHostAlloc: portable, mapped */, TOTAL = DEVICES * BLOCKS * THREADS };
 
@@ -191,6 +201,34 @@ static void test_several_devices(void **state) {
       cuLaunchCooperativeKernel(list[0].function, BLOCKS, 1, 1, THREADS, 1, 1, 0, list[0].stream, arguments), 0);
   assert_int_equal(cuStreamSynchronize(list[0].stream), 0);
   assert_int_equal(sum[0], 1);
+}
+
+/* The streams wait for each other before and after, unless the flags say otherwise. */
+static void test_several_in_order(void **state) {
+  enum { NO_SYNC_BEFORE = 1, NO_SYNC_AFTER = 2, NOT_READY = 600 };
+  uint32_t *memory;
+  assert_int_equal(cuMemHostAlloc((void **)&memory, 64, SHARED), 0);
+  uint32_t *first = memory, *second = memory + 2, *early = memory + 4;
+  void *arguments[][1] = {{&first}, {&second}, {&early}};
+  several list[2] = {on_device_with(0, arguments[0], hold_ptx, "hold"),
+                     on_device_with(1, arguments[1], hold_ptx, "hold")};
+  for (int d = 0; d < 2; d++) list[d].grid[0] = list[d].block[0] = 1;
+  for (unsigned flags = 0; flags <= 3; flags++) {
+    memset(memory, 0, 64);
+    __atomic_store_n(first, 1, __ATOMIC_SEQ_CST);
+    /* device 1 is current; its stream has a kernel already */
+    assert_int_equal(cuLaunchKernel(list[1].function, 1, 1, 1, 1, 1, 1, 0, list[1].stream, arguments[2], NULL), 0);
+    assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, flags), 0);
+    bool runs = flags & NO_SYNC_BEFORE, ends = runs && flags & NO_SYNC_AFTER;
+    assert_int_equal(__atomic_load_n(&first[1], __ATOMIC_SEQ_CST), runs);
+    assert_int_equal(cuStreamQuery(list[0].stream), ends ? 0 : NOT_READY);
+    __atomic_store_n(early, 1, __ATOMIC_SEQ_CST);
+    if (flags & NO_SYNC_AFTER) assert_int_equal(cuStreamSynchronize(list[0].stream), 0);
+    else assert_int_equal(cuStreamQuery(list[0].stream), NOT_READY);
+    __atomic_store_n(second, 1, __ATOMIC_SEQ_CST);
+    for (int d = 0; d < 2; d++) assert_int_equal(cuStreamSynchronize(list[d].stream), 0);
+    assert_true(first[1] && second[1] && early[1]);
+  }
 }
 
 static void test_several_wrong(void **state) {
@@ -239,9 +277,8 @@ static void test_several_wrong(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_synchronises),
-      cmocka_unit_test(test_ordinary_launch),
-      cmocka_unit_test(test_several_devices),
+      cmocka_unit_test(test_synchronises),    cmocka_unit_test(test_ordinary_launch),
+      cmocka_unit_test(test_several_devices), cmocka_unit_test(test_several_in_order),
       cmocka_unit_test(test_several_wrong),
   };
   return cmocka_run_group_tests(tests, open_device, NULL);
