@@ -21,6 +21,7 @@
 #include "compile/compile_private.h"
 
 #define WORTH_IT (UINT64_C(3) << 20) /* warp instructions of a kernel after which compiling it pays */
+#define OF_ANY 8u      /* in exec_code.native: from a watch to the entry for any lanes */
 #define WISHES 100000u               /* blocks of instructions for some lanes only, after which code for these does */
 
 typedef enum state { IDLE, RUNNING, READY, FAILED } state;
@@ -187,7 +188,7 @@ static void set_idle(entry *e) {
  * it is for any lanes. Called with nothing locked, by one thread at a time. */
 static entry *entry_of(const core_launch *launch, const exec_code *code, entry *full) {
   uint32_t watch = native_watch(launch), bytes;
-  void **known = &((exec_code *)(uintptr_t)code)->native[watch + (full ? 4 : 0)];
+  void **known = &((exec_code *)(uintptr_t)code)->native[watch + (full ? OF_ANY : 0)];
   entry *made = __atomic_load_n(known, __ATOMIC_ACQUIRE);
   if (made) return made;
   compile_key key;
@@ -263,7 +264,7 @@ static void wish(core_launch *launch) {
   static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
   const exec_code *code = &launch->kernel->code[exec_isa_index(launch->isa)];
   uint32_t watch = native_watch(launch);
-  entry *e = __atomic_load_n((entry *const *)&code->native[watch + 4], __ATOMIC_ACQUIRE);
+  entry *e = __atomic_load_n((entry *const *)&code->native[watch + OF_ANY], __ATOMIC_ACQUIRE);
   if (!e) {
     if (pthread_mutex_trylock(&asking)) return;
     e = entry_of(launch, code, code->native[watch]);

@@ -567,7 +567,9 @@ static bool is_wide(void) {
 }
 
 uint32_t native_watch(const core_launch *launch) {
-  return (core_records(launch) ? NATIVE_TRACED : 0) | (launch->request->uses || launch->touches ? NATIVE_USES : 0);
+  bool rows = launch->block[0] % EXEC_LANES == 0 || launch->block[0] == launch->thread_count;
+  return (core_records(launch) ? NATIVE_TRACED : 0) | (launch->request->uses || launch->touches ? NATIVE_USES : 0) |
+         (rows ? NATIVE_ROWS : 0);
 }
 
 void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch,

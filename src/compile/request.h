@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NATIVE_MAGIC 0x4646524eu /* "NRFF" */
-#define NATIVE_VERSION 11u
+#define NATIVE_VERSION 12u
 #define NATIVE_NONE UINT32_MAX
 
 typedef enum native_op {
@@ -48,10 +48,11 @@ typedef enum native_kind {
   NATIVE_KINDS
 } native_kind;
 
-/* native_request.watch: what the code has to tell in addition to computing. */
+/* native_request.watch: what the code has to tell in addition to computing, and what it may rely on. */
 enum {
   NATIVE_TRACED = 1, /* the access stream is wanted */
   NATIVE_USES = 2,   /* uses are declared, or what is touched is wanted */
+  NATIVE_ROWS = 4,   /* a warp is a part of one row of its block: tid.x is one more in each lane, tid.y and tid.z the same */
 };
 
 /* An operand of the frame or the pool. bytes: of a cell: 4, 8, 16; 0: a predicate. */

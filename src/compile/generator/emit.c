@@ -127,9 +127,10 @@ static bool make_functions(generator *g, const native_request *request) {
   const native_operand *operands = (const native_operand *)(const void *)(instrs + request->instr_count);
   g->waits = (const uint32_t *)(const void *)(operands + request->operand_count);
   g->traced = request->watch & NATIVE_TRACED;
-  g->watched = request->watch != 0;
+  g->watched = request->watch & (NATIVE_TRACED | NATIVE_USES);
+  g->rows = request->watch & NATIVE_ROWS;
   for (uint32_t f = 0; f < request->function_count; f++) {
-    plan *p = plan_make(&functions[f], f, instrs, operands, request->operand_count);
+    plan *p = plan_make(&functions[f], f, instrs, operands, request->operand_count, g->rows);
     if (!p) return false;
     gen_function(g, p, &functions[f], f);
     plan_free(p);

@@ -15,16 +15,19 @@ bool plan_ends_block(const native_instr *n) {
   return n->op == NATIVE_EXIT || n->op == NATIVE_BRANCH || n->op == NATIVE_BRANCH_IF || n->op == NATIVE_SYNC;
 }
 
-bool plan_uniform_register(uint32_t sreg) { return ptx_sreg_of_block((ptx_sreg)sreg); }
+bool plan_uniform_register(bool rows, uint32_t sreg) {
+  return ptx_sreg_of_block((ptx_sreg)sreg) || (rows && (sreg == PTX_SREG_TID_Y || sreg == PTX_SREG_TID_Z));
+}
 
 bool plan_native_register(uint32_t sreg) {
-  return plan_uniform_register(sreg) || sreg - PTX_SREG_TID_X <= PTX_SREG_TID_Z - PTX_SREG_TID_X ||
+  return plan_uniform_register(false, sreg) || sreg - PTX_SREG_TID_X <= PTX_SREG_TID_Z - PTX_SREG_TID_X ||
          sreg == PTX_SREG_LANEID;
 }
 
 bool plan_has_mode(const native_instr *n) { return n->op >= NATIVE_FADD_DIRECTED && n->op <= NATIVE_FMA_DIRECTED; }
 
-bool plan_is_scalar(const native_instr *n) {
+/* Does the instruction give one value if its sources have one each? Operations on vectors only do not. */
+static bool is_scalar(const plan *p, const native_instr *n) {
   if (plan_has_mode(n)) return false;
   switch (n->op) {
   case NATIVE_EXIT:
@@ -36,7 +39,7 @@ bool plan_is_scalar(const native_instr *n) {
   case NATIVE_WARP_SYNC: return false;
   case NATIVE_ACCESS:
     return !n->store && (n->space == NATIVE_PARAM || n->space == NATIVE_GLOBAL || n->space == NATIVE_SHARED);
-  case NATIVE_SREG: return plan_uniform_register(n->aux);
+  case NATIVE_SREG: return plan_uniform_register(p->rows, n->aux);
   case NATIVE_SHUFFLE: return n->write_count == 1; /* its predicate is not */
   default: return true;
   }
@@ -160,7 +163,7 @@ static bool operand_uniform(const plan *p, const uint64_t *uniform, uint32_t k) 
 }
 
 static void uniform_after(const plan *p, const native_instr *i, uint64_t *uniform) {
-  bool one = plan_is_scalar(i);
+  bool one = is_scalar(p, i);
   for (uint32_t r = 0; r < i->read_count && one; r++) one = operand_uniform(p, uniform, i->operands + r);
   for (uint32_t w = 0; w < i->write_count; w++) {
     uint32_t slot = p->slot_of[i->operands + i->read_count + w];
@@ -268,8 +271,9 @@ static void find_uniform(plan *p, uint32_t number) {
 }
 
 plan *plan_make(const native_function *function, uint32_t number, const native_instr *code,
-                const native_operand *operands, uint32_t operand_count) {
+                const native_operand *operands, uint32_t operand_count, bool rows) {
   plan *p = ff_alloc(sizeof *p);
+  p->rows = rows;
   p->code = code + function->first;
   p->operands = operands;
   p->count = function->count;

@@ -42,6 +42,7 @@ typedef struct plan {
   const native_instr *code;
   const native_operand *operands;
   uint32_t number; /* 0: the kernel itself */
+  bool rows;       /* NATIVE_ROWS */
   uint32_t count, slot_count, words, block_count;
   plan_slot *slots;
   uint32_t *slot_of; /* by operand index of the whole request: NATIVE_NONE for constants */
@@ -55,19 +56,17 @@ static inline void plan_drop(uint64_t *set, uint32_t slot) { set[slot / 64] &= ~
 
 /* live: what is live after the instruction -> before it. */
 void plan_live_before(const plan *p, const native_instr *i, uint64_t *live);
-/* number: 0 is the kernel itself. `operands`: the whole request's. NULL: it has too many blocks and slots to be worth
- * it. */
+/* number: 0 is the kernel itself. `operands`: the whole request's. rows: NATIVE_ROWS. NULL: it has too many blocks and
+ * slots to be worth it. */
 plan *plan_make(const native_function *function, uint32_t number, const native_instr *code,
-                const native_operand *operands, uint32_t operand_count);
+                const native_operand *operands, uint32_t operand_count, bool rows);
 void plan_free(plan *p);
 /* Finds the hammocks (hammock_plan.c), when blocks are known. */
 void plan_find_hammocks(plan *p);
-/* Does the instruction give one value if its sources have one each? Operations on vectors only do not. */
-bool plan_is_scalar(const native_instr *n);
 /* A computation in a rounding of its own: of vectors only. */
 bool plan_has_mode(const native_instr *n);
 /* A special register that is the same in all lanes of a warp and that compiled code reads itself. */
-bool plan_uniform_register(uint32_t sreg);
+bool plan_uniform_register(bool rows, uint32_t sreg);
 /* Any special register that compiled code reads itself: all have 32 bits. */
 bool plan_native_register(uint32_t sreg);
 /* Is the guard of the branch at the end of block b the same in all lanes? */

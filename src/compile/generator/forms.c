@@ -616,6 +616,8 @@ static value special(generator *g, const native_instr *n) {
   if (sreg >= PTX_SREG_NTID_X && sreg <= PTX_SREG_NTID_Z)
     return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_launch),
                      at->launch_block + 4 * (sreg - PTX_SREG_NTID_X));
+  if (sreg - PTX_SREG_TID_X <= PTX_SREG_TID_Z - PTX_SREG_TID_X) /* of lane 0 */
+    return gen_field(g, g->i32, g->warp, at->warp_tid + EXEC_SLOT * (sreg - PTX_SREG_TID_X));
   if (sreg >= PTX_SREG_NCTAID_X && sreg <= PTX_SREG_NCTAID_Z)
     return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_launch),
                      at->launch_grid + 4 * (sreg - PTX_SREG_NCTAID_X));
@@ -624,7 +626,7 @@ static value special(generator *g, const native_instr *n) {
 }
 
 static bool special_form(generator *g, const native_instr *n) {
-  if (plan_uniform_register(n->aux)) {
+  if (plan_uniform_register(g->rows, n->aux)) {
     put(g, n, 0, special(g, n), false);
     return true;
   }

@@ -38,6 +38,7 @@ typedef struct generator {
   const native_layout *at;
   const uint32_t *waits; /* the request's */
   bool traced, watched;  /* the access stream is wanted; it is, or uses are declared */
+  bool rows;             /* NATIVE_ROWS */
   LLVMContextRef context;
   LLVMModuleRef module;
   LLVMBuilderRef b;
