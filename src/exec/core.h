@@ -364,7 +364,7 @@ struct core_warp {
   uint64_t unrecorded;
   /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
   const exec_instr *known;
-  /* what that code has left here instead of in every lane of the frame: pairs as exec_native_api.spread takes them;
+  /* what that code has left here instead of in every lane of the frame: places as exec_native_api.spread takes them;
    * NULL: nothing */
   const uint32_t *kept_places;
   uint64_t kept[EXEC_KEPT];

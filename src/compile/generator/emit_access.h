@@ -33,6 +33,9 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
 void access_tell(const access *a, uint32_t api, value address);
 value access_record_of(const access *a, value instr); /* the allocation that the instruction met last */
 value access_pointer_to(const access *a, value address);
+/* How much there is from where on: of the allocation that the instruction met last, or of shared memory. *offset: where
+ * in it `met` is. */
+value access_room(const access *a, bool global, value met, value *offset);
 value access_ladder(generator *g, LLVMTypeRef type, uint64_t step); /* 0, step, 2 * step ... */
 value access_is_row(const access *a, value lanes, value first, LLVMTypeRef type, uint64_t step);
 void access_load_row(const access *a, value p, value *results);
@@ -79,6 +82,14 @@ bool access_has_gathers(const access *a, bool global);
 /* addresses: a vector. data: what is stored; of loads what lanes that do not access keep, which matters if there is a
  * guard. Returns the register, of loads. */
 value access_gather(const access *a, bool global, value addresses, value data);
+
+/* Cells of one or two bytes at base + offset (<32 x i32>), none of which is negative. */
+value access_gather_narrow(const access *a, value base, value offset);
+
+/* ---- steps.c ---- */
+/* Are its addresses linear in the lane's number by a step with which that can be done here? */
+bool access_has_steps(const access *a, bool global);
+bool access_by_steps(const access *a, bool global);
 
 /* ---- local.c ---- */
 bool access_has_local(const access *a);                                      /* is it of a kind that is done here? */

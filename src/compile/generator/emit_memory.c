@@ -12,6 +12,7 @@
  *   cells                global and shared, of some lanes, or of full warps that are none of these: eight lanes at once
  *                        where they are a row or two, else each lane's by itself; with AVX-512, under a mask and where
  *                        nothing is told: two rows of the whole warp, else gathers and scatters
+ *   steps                addresses that are linear in the lane's number: steps.c
  *   local memory         one offset for all lanes of full warps: rows of words; any offsets: gathers and scatters of
  *                        words, without AVX-512 of full warps only
  *
@@ -80,7 +81,9 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
   LLVMPositionBuilderAtEnd(a->b, f.slow);
   bool global = n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC;
   bool others = n->space == NATIVE_PARAM || n->space == NATIVE_LOCAL; /* where the slow way is for faults alone */
-  if (!scalar && g->full && !a->guard && !others && access_cells_are_faster(a, global))
+  bool usual = gen_affine_operand(g, n->operands) != NULL; /* then only what is no row or faults is here */
+  if (a->guard && !n->store) gen_write_back(g, access_written(a, 0)); /* of lanes whose guard is false */
+  if (!scalar && g->full && !a->guard && !others && !usual && access_cells_are_faster(a, global))
     access_call_cells(a, global, access_addresses(a));
   else gen_call_handler(g, n);
   value slow[4];
@@ -356,8 +359,7 @@ static value move_masked_row(const access *a, value p, value kept) {
   return gen_intrinsic(g, "llvm.masked.load", types, 2, arguments, 4);
 }
 
-/* How much there is from where on: of the allocation that the instruction met last, or of shared memory. */
-static value masked_row_room(const access *a, bool global, value met, value *offset) {
+value access_room(const access *a, bool global, value met, value *offset) {
   generator *g = a->g;
   *offset = met;
   if (!global) return LLVMBuildZExt(a->b, gen_field(g, g->i32, g->warp, g->at->warp_shared_bytes), g->i64, "");
@@ -397,7 +399,7 @@ static bool masked_row_of(const access *a, bool global) {
   generator *g = a->g;
   value lanes = gen_vector(g, a->n->operands), addresses = access_addresses(a), data = data_of(a), offset;
   masked_row r = find_masked_row(a, lanes, addresses, a->n->wide ? g->i64 : g->i32);
-  value room = masked_row_room(a, global, r.met, &offset);
+  value room = access_room(a, global, r.met, &offset);
   fork f = access_begin_fast(a, masked_row_inside(a, &r, offset, room), GEN_MOSTLY);
   value before = LLVMBuildMul(a->b, LLVMBuildZExt(a->b, r.first, g->i64, ""), gen_i64(g, a->total), ""),
         base = LLVMBuildSub(a->b, r.met, before, "");
@@ -449,11 +451,17 @@ bool gen_access(generator *g, const native_instr *n) {
     value running = g->full ? NULL : g->active;
     if (a.guard) a.bits = running ? LLVMBuildAnd(a.b, running, a.guard, "") : a.guard;
     else a.bits = running;
+    if (!local && access_has_steps(&a, global)) return access_by_steps(&a, global);
     if (!local && may_be_masked_row(&a, global)) return masked_row_of(&a, global);
     if (!local && access_has_gathers(&a, global)) return gather(&a, global);
     return access_cells(&a, global);
   }
+  if (access_has_steps(&a, global)) return access_by_steps(&a, global);
   if (global) return row_of_global(&a, gen_vector(g, n->operands));
-  if (access_has_windows(g, n)) return access_windows_of_shared(&a, gen_vector(g, n->operands));
+  if (access_has_windows(g, n)) { /* which look at an address once for all of a block's accesses */
+    value lanes = gen_vector(g, n->operands);
+    if (g->plan->slot_of[n->operands] != NATIVE_NONE) g->slots[g->plan->slot_of[n->operands]].vector = lanes;
+    return access_windows_of_shared(&a, lanes);
+  }
   return access_row_of_shared(&a, gen_vector(g, n->operands));
 }

@@ -162,7 +162,7 @@ static bool operand_uniform(const plan *p, const uint64_t *uniform, uint32_t k) 
   return plan_has(uniform, p->slot_of[k]);
 }
 
-static void uniform_after(const plan *p, const native_instr *i, uint64_t *uniform) {
+void plan_uniform_after(const plan *p, const native_instr *i, uint64_t *uniform) {
   bool one = is_scalar(p, i);
   for (uint32_t r = 0; r < i->read_count && one; r++) one = operand_uniform(p, uniform, i->operands + r);
   for (uint32_t w = 0; w < i->write_count; w++) {
@@ -171,26 +171,6 @@ static void uniform_after(const plan *p, const native_instr *i, uint64_t *unifor
     if (one) plan_add(uniform, slot);
     else plan_drop(uniform, slot);
   }
-}
-
-/* Blocks that lanes taken apart by the branch at the end of block b run before they can be sure to meet: up to a block
- * that every way from b goes through. Found forwards: blocks are in the order of the text, so the first block behind b
- * that all of the region's edges stay before or go to. */
-static uint32_t meeting_block(const plan *p, uint32_t b) {
-  uint32_t reach = b;
-  for (uint32_t s = 0; s < p->blocks[b].next_count; s++)
-    if (p->blocks[b].next[s] > reach) reach = p->blocks[b].next[s];
-  for (uint32_t c = b + 1; c < reach; c++)
-    for (uint32_t s = 0; s < p->blocks[c].next_count; s++)
-      if (p->blocks[c].next[s] > reach) reach = p->blocks[c].next[s];
-  return reach;
-}
-
-static uint32_t first_of_region(const plan *p, uint32_t b) {
-  uint32_t first = b;
-  for (uint32_t s = 0; s < p->blocks[b].next_count; s++)
-    if (p->blocks[b].next[s] < first) first = p->blocks[b].next[s];
-  return first;
 }
 
 static bool spoil_at(const plan *p, uint32_t meet, const uint64_t *written, uint64_t *spoilt) {
@@ -203,23 +183,14 @@ static bool spoil_at(const plan *p, uint32_t meet, const uint64_t *written, uint
   return news;
 }
 
-/* What was written while lanes were apart is not the same where they meet. True: that was news. */
-static bool spoil(plan *p, uint32_t b, uint64_t *spoilt) {
+/* What was written while lanes were apart is not the same where they meet. written: by block, what is written behind
+ * its branch; NULL: not yet known. True: that was news. */
+static bool spoil(plan *p, uint32_t b, uint64_t **written, uint64_t *spoilt) {
   const plan_hammock *hammock = p->blocks[b].hammock;
   if (hammock) return spoil_at(p, hammock->meet, hammock->written, spoilt);
-  uint32_t meet = meeting_block(p, b), first = first_of_region(p, b);
-  bool news = false;
-  if (meet <= b || meet >= p->block_count) return false;
-  uint64_t *written = ff_alloc(p->words * sizeof *written);
-  for (uint32_t c = first <= b ? first : b + 1; c < meet; c++) {
-    if (c == b && first == b + 1) continue;
-    for (uint32_t n = p->blocks[c].first; n < p->blocks[c].end; n++)
-      for (uint32_t w = 0; w < p->code[n].write_count; w++)
-        plan_add(written, p->slot_of[p->code[n].operands + p->code[n].read_count + w]);
-  }
-  news = spoil_at(p, meet, written, spoilt);
-  free(written);
-  return news;
+  if (p->meets[b] >= p->block_count) return false;
+  if (!written[b]) written[b] = plan_written_apart(p, b);
+  return spoil_at(p, p->meets[b], written[b], spoilt);
 }
 
 static void flow_uniform(plan *p, uint32_t number, const uint64_t *spoilt) {
@@ -241,7 +212,7 @@ static void flow_uniform(plan *p, uint32_t number, const uint64_t *spoilt) {
         if (!b && number) block->uniform_in[w] = 0;
       }
       memcpy(now, block->uniform_in, p->words * sizeof *now);
-      for (uint32_t n = block->first; n < block->end; n++) uniform_after(p, &p->code[n], now);
+      for (uint32_t n = block->first; n < block->end; n++) plan_uniform_after(p, &p->code[n], now);
       if (memcmp(now, block->uniform_out, p->words * sizeof *now)) {
         memcpy(block->uniform_out, now, p->words * sizeof *now);
         changed = true;
@@ -261,12 +232,16 @@ static void find_uniform(plan *p, uint32_t number) {
   uint64_t *spoilt = ff_alloc((size_t)p->block_count * p->words * sizeof *spoilt);
   for (uint32_t s = 0; s < p->slot_count; s++) /* values of 128 bits are the handlers' alone */
     for (uint32_t b = 0; b < p->block_count && p->slots[s].bytes == 16; b++) plan_add(spoilt + (size_t)b * p->words, s);
+  uint64_t **written = ff_alloc((p->block_count + (size_t)1) * sizeof *written);
   for (bool news = true; news;) {
     news = false;
     flow_uniform(p, number, spoilt);
     for (uint32_t b = 0; b < p->block_count; b++)
-      if (!plan_branches_together(p, b)) news |= spoil(p, b, spoilt);
+      if (!plan_branches_together(p, b)) news |= spoil(p, b, written, spoilt);
   }
+  for (uint32_t b = 0; b < p->block_count; b++) free(written[b]);
+  free(written);
+  plan_find_steps(p, spoilt);
   free(spoilt);
 }
 
@@ -284,6 +259,7 @@ plan *plan_make(const native_function *function, uint32_t number, const native_i
     return NULL;
   }
   find_liveness(p);
+  plan_find_meetings(p);
   plan_find_hammocks(p);
   find_uniform(p, number);
   return p;
@@ -300,6 +276,8 @@ void plan_free(plan *p) {
   }
   free(p->blocks);
   free(p->block_of);
+  free(p->steps);
+  free(p->meets);
   free(p->slots);
   free(p->slot_of);
   free(p);

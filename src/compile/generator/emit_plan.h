@@ -48,11 +48,23 @@ typedef struct plan {
   uint32_t *slot_of; /* by operand index of the whole request: NATIVE_NONE for constants */
   plan_block *blocks;
   uint32_t *block_of; /* by instruction */
+  uint32_t *meets;    /* by block: where lanes meet that part at its end; block_count and above: nowhere */
+  int32_t *steps;     /* plan_step_in; NULL: there are none */
 } plan;
 
 static inline bool plan_has(const uint64_t *set, uint32_t slot) { return set[slot / 64] >> (slot % 64) & 1; }
 static inline void plan_add(uint64_t *set, uint32_t slot) { set[slot / 64] |= UINT64_C(1) << (slot % 64); }
 static inline void plan_drop(uint64_t *set, uint32_t slot) { set[slot / 64] &= ~(UINT64_C(1) << (slot % 64)); }
+
+/* What slot s has at the beginning of block b is one value for all lanes (uniform_in), or grows by this from lane to
+ * lane; 0: it does not. */
+static inline int32_t plan_step_in(const plan *p, uint32_t b, uint32_t s) {
+  return p->steps ? p->steps[(size_t)b * p->slot_count + s] : 0;
+}
+/* Is it live there, and one number, for code of full warps? */
+static inline bool plan_passes(const plan *p, uint32_t b, uint32_t s) {
+  return plan_has(p->blocks[b].live_in, s) && (plan_has(p->blocks[b].uniform_in, s) || plan_step_in(p, b, s));
+}
 
 /* live: what is live after the instruction -> before it. */
 void plan_live_before(const plan *p, const native_instr *i, uint64_t *live);
@@ -61,8 +73,32 @@ void plan_live_before(const plan *p, const native_instr *i, uint64_t *live);
 plan *plan_make(const native_function *function, uint32_t number, const native_instr *code,
                 const native_operand *operands, uint32_t operand_count, bool rows);
 void plan_free(plan *p);
+/* Finds where lanes meet (meeting.c), when blocks are known; then, the slots that are written between the end of block b
+ * and there (the caller frees them). */
+void plan_find_meetings(plan *p);
+uint64_t *plan_written_apart(const plan *p, uint32_t b);
 /* Finds the hammocks (hammock_plan.c), when blocks are known. */
 void plan_find_hammocks(plan *p);
+/* What the instruction makes of values of which each source has one for all lanes, and of the slots. */
+void plan_uniform_after(const plan *p, const native_instr *i, uint64_t *uniform);
+
+#define PLAN_SOURCES 3
+#define PLAN_VARIES INT32_MIN
+#define PLAN_STEP_MOST (1 << 24) /* 31 of them are less than 2^31 */
+/* A result that is the sum of factor[s] * source s, and of a constant (of ADD_IMMEDIATE); sources with factor 0 are not
+ * in it. widens: source `first`, of 32 bits, is extended to 64 before it is multiplied, the others have 64. narrows: the
+ * result has 32 bits, the source 64. */
+typedef struct plan_linear {
+  int64_t factor[PLAN_SOURCES];
+  uint32_t first;
+  bool widens, is_signed, narrows;
+} plan_linear;
+bool plan_is_linear(const plan *p, const native_instr *n, plan_linear *l); /* false: it is none */
+/* A sum of steps as that of a register of so many bytes; PLAN_VARIES: it is 0, or too large. */
+int32_t plan_step_of(int64_t step, uint32_t bytes);
+/* Finds the steps (affine_plan.c), when it is known what is uniform. spoilt: by block, slots that were written while
+ * lanes were apart. */
+void plan_find_steps(plan *p, const uint64_t *spoilt);
 /* A computation in a rounding of its own: of vectors only. */
 bool plan_has_mode(const native_instr *n);
 /* A special register that is the same in all lanes of a warp and that compiled code reads itself. */

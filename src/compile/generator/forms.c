@@ -716,6 +716,7 @@ static bool any_nan_will_do(const native_instr *n) {
 }
 
 bool gen_form(generator *g, const native_instr *n) {
+  if (gen_affine_form(g, n)) return true;
   if (n->op == NATIVE_SREG) return special_form(g, n);
   if (n->op == NATIVE_SHUFFLE) return shuffle_form(g, n);
   uint32_t count = sources_of(n);

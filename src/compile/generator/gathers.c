@@ -64,6 +64,12 @@ static value load_cells(const access *a, value base, value offset, value low, va
   return a->guard ? LLVMBuildSelect(a->b, gen_lanes(g, a->bits), cells, kept, "") : cells;
 }
 
+value access_gather_narrow(const access *a, value base, value offset) {
+  access copy = *a;
+  copy.guard = NULL;
+  return load_cells(&copy, base, offset, offset, NULL);
+}
+
 static void store_cells(const access *a, value base, value offset, value data) {
   generator *g = a->g;
   value pointers = pointers_at(a, base, offset, a->cell);

@@ -151,6 +151,7 @@ value gen_frame_vector(generator *g, uint32_t slot) {
 
 value gen_one_of_all(generator *g, uint32_t slot, const gen_slot *known) {
   if (known->scalar) return known->scalar;
+  if (known->affine.base) return gen_affine_at(g, &known->affine, gen_i32(g, 0));
   value v = known->vector ? known->vector : gen_frame_vector(g, slot);
   return g->plan->slots[slot].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "")
                                     : LLVMBuildTrunc(g->b, v, g->i1, "");
@@ -175,8 +176,11 @@ static void frame_store(generator *g, uint32_t slot, value v) {
 }
 
 void gen_write_slot(generator *g, uint32_t slot) {
-  gen_slot *s = &g->slots[slot];
-  frame_store(g, slot, s->vector ? s->vector : to_vector(g, g->plan->slots[slot].bytes, s->scalar));
+  const gen_slot *s = &g->slots[slot];
+  value v = s->vector   ? s->vector
+            : s->scalar ? to_vector(g, g->plan->slots[slot].bytes, s->scalar)
+                        : gen_affine_vector(g, &s->affine);
+  frame_store(g, slot, v);
 }
 
 void gen_write_back(generator *g, uint32_t k) {
@@ -196,16 +200,22 @@ value gen_scalar(generator *g, uint32_t k) {
   return o->constant ? constant(g, o) : NULL;
 }
 
+/* What is one number becomes a vector where it is needed: that place may be on a side path. */
+value gen_slot_vector(generator *g, uint32_t slot) {
+  gen_slot *s = &g->slots[slot];
+  if (s->vector) return s->vector;
+  if (s->scalar) return to_vector(g, g->plan->slots[slot].bytes, s->scalar);
+  if (s->affine.base) return gen_affine_vector(g, &s->affine);
+  return s->vector = gen_frame_vector(g, slot);
+}
+
 value gen_vector(generator *g, uint32_t k) {
   uint32_t slot = g->plan->slot_of[k];
   const native_operand *o = &g->plan->operands[k];
   if (slot == NATIVE_NONE)
     return o->constant ? to_vector(g, o->bytes, constant(g, o))
                        : gen_load(g, frame_type(g, o->bytes), gen_at(g, g->pool, o->offset & ~1u), 64);
-  gen_slot *s = &g->slots[slot];
-  if (s->vector) return s->vector;
-  if (s->scalar) return to_vector(g, o->bytes, s->scalar);
-  return s->vector = gen_frame_vector(g, slot);
+  return gen_slot_vector(g, slot);
 }
 
 /* The same place under another width: what was known of it is gone. */
@@ -249,10 +259,13 @@ static void end_leaving(generator *g) {
 }
 
 void gen_write_stale(generator *g, const uint64_t *live, bool put) {
-  uint32_t *scalars = ff_alloc((g->plan->slot_count + 1) * sizeof *scalars), count = 0;
+  gen_one *scalars = ff_alloc((g->plan->slot_count + 1) * sizeof *scalars);
+  uint32_t count = 0;
   for (uint32_t s = 0; s < g->plan->slot_count; s++) {
-    if (!g->slots[s].stale || (live && !plan_has(live, s))) continue;
-    if (g->full && !g->slots[s].vector) scalars[count++] = s;
+    const gen_slot *slot = &g->slots[s];
+    if (!slot->stale || (live && !plan_has(live, s))) continue;
+    if (g->full && !slot->vector && !slot->affine.narrow)
+      scalars[count++] = (gen_one){s, (int32_t)slot->affine.step};
     else gen_write_slot(g, s);
   }
   gen_spread(g, scalars, count, put);
@@ -266,6 +279,15 @@ void gen_leave_if(generator *g, value condition, uint32_t pc, uint32_t how, cons
   gen_write_stale(g, live, true);
   if (also != NATIVE_NONE) gen_write_back(g, also);
   leave(g, pc, how);
+  LLVMPositionBuilderAtEnd(g->b, on);
+}
+
+void gen_leave_unless(generator *g, value good, uint32_t pc, const uint64_t *live) {
+  LLVMBasicBlockRef out = gen_block(g, "leave"), on = gen_block(g, "stay");
+  gen_branch(g, good, on, out, on, GEN_NEARLY_ALWAYS);
+  LLVMPositionBuilderAtEnd(g->b, out);
+  gen_write_stale(g, live, false);
+  leave(g, pc, EXEC_NATIVE_EXIT);
   LLVMPositionBuilderAtEnd(g->b, on);
 }
 
@@ -288,25 +310,37 @@ void gen_handler(generator *g, const native_instr *n) {
 
 /* ---- blocks ---- */
 
-/* What the blocks that follow need: vectors go to the frame, uniform values to their spill_slots. */
+/* What is live at the end of the block, before its last instruction if that is a branch. */
+static uint64_t *live_at_end(const generator *g, const plan_block *block) {
+  const native_instr *last = &g->plan->code[block->end - 1];
+  uint64_t *live = ff_alloc(g->plan->words * sizeof *live);
+  memcpy(live, block->live_out, g->plan->words * sizeof *live);
+  if (plan_ends_block(last)) plan_live_before(g->plan, last, live);
+  return live;
+}
+
+/* What the blocks that follow need: vectors go to the frame, what is one number to its spill_slot. */
 static void hand_over(generator *g, const plan_block *block) {
   const plan *p = g->plan;
+  uint64_t *live = live_at_end(g, block);
+  uint32_t pc = plan_ends_block(&p->code[block->end - 1]) && p->code[block->end - 1].op != NATIVE_SYNC ? block->end - 1 : block->end;
+  gen_settle_steps(g, block->next, block->next_count, live, pc);
+  free(live);
   for (uint32_t s = 0; s < p->slot_count; s++) {
     gen_slot *slot = &g->slots[s];
     if (!plan_has(block->live_out, s)) continue;
-    bool as_scalar = false, as_vector = false;
+    bool as_scalar = false, as_steps = false, as_vector = false;
     for (uint32_t n = 0; n < block->next_count; n++) {
       const plan_block *next = &p->blocks[block->next[n]];
       if (!plan_has(next->live_in, s)) continue;
       if (g->full && plan_has(next->uniform_in, s)) as_scalar = true;
+      else if (g->full && plan_step_in(p, block->next[n], s)) as_steps = true;
       else as_vector = true;
     }
     if (!block->next_count) as_vector = true;
-    if (as_scalar) {
-      slot->scalar = gen_one_of_all(g, s, slot);
-      gen_put_uniform(g, s, slot->scalar);
-    }
-    if (slot->stale && (as_vector || !slot->scalar)) {
+    if (as_scalar) slot->scalar = gen_one_of_all(g, s, slot);
+    if (as_scalar || as_steps) gen_put_uniform(g, s, as_scalar ? slot->scalar : slot->affine.base);
+    if (slot->stale && (as_vector || !(slot->scalar || as_steps))) {
       gen_write_slot(g, s);
       slot->stale = false;
     }
@@ -327,7 +361,6 @@ void gen_compute(generator *g, const native_instr *n) {
 }
 
 static void begin_block(generator *g, uint32_t b) {
-  const plan_block *block = &g->plan->blocks[b];
   memset(g->slots, 0, g->plan->slot_count * sizeof *g->slots);
   g->shape_count = 0;
   if (!g->full) {
@@ -336,8 +369,11 @@ static void begin_block(generator *g, uint32_t b) {
     return;
   }
   for (uint32_t s = 0; s < g->plan->slot_count; s++) {
-    if (!plan_has(block->uniform_in, s) || !plan_has(block->live_in, s)) continue;
-    g->slots[s] = (gen_slot){.scalar = gen_uniform(g, s), .stale = true};
+    if (!plan_passes(g->plan, b, s)) continue;
+    value one = gen_uniform(g, s);
+    int32_t step = plan_step_in(g->plan, b, s);
+    g->slots[s] = step ? (gen_slot){.affine = {.base = one, .step = step}, .stale = true}
+                       : (gen_slot){.scalar = one, .stale = true};
   }
 }
 
@@ -357,17 +393,17 @@ static bool is_entry(const plan *p, uint32_t b) {
   return (first->attention & EXEC_ATTEND_NATIVE) && first->op != NATIVE_EXIT;
 }
 
-/* What block b takes for uniform; returns how many slots that are. */
-static uint32_t uniform_slots(const plan *p, uint32_t b, uint32_t *slots) {
+/* What block b takes for one number; returns how many slots that are. */
+static uint32_t uniform_slots(const plan *p, uint32_t b, gen_one *slots) {
   uint32_t count = 0;
   for (uint32_t s = 0; s < p->slot_count; s++)
-    if (plan_has(p->blocks[b].uniform_in, s) && plan_has(p->blocks[b].live_in, s)) slots[count++] = s;
+    if (plan_passes(p, b, s)) slots[count++] = (gen_one){s, plan_step_in(p, b, s)};
   return count;
 }
 
 /* Is this the end of block b at a barrier behind which code for full warps goes on, with no more values to keep than
  * there is room for? */
-static bool keeps(const generator *g, uint32_t b, uint32_t *slots, uint32_t *count) {
+static bool keeps(const generator *g, uint32_t b, gen_one *slots, uint32_t *count) {
   const plan *p = g->plan;
   const native_instr *last = &p->code[p->blocks[b].end - 1];
   if (!g->full || last->op != NATIVE_EXIT || last->flow != EXEC_FLOW_BARRIER || last->guard != NATIVE_NONE ||
@@ -377,16 +413,19 @@ static bool keeps(const generator *g, uint32_t b, uint32_t *slots, uint32_t *cou
   return *count && *count <= EXEC_KEPT;
 }
 
-/* The warp waits at a barrier: values that are the same in all lanes stay values, but for those that the barrier itself
- * reads. */
+/* The warp waits at a barrier: what is one number stays that, but for what the barrier itself reads. */
 static bool keep_over_barrier(generator *g, const plan_block *block, const native_instr *barrier) {
-  uint32_t *slots = ff_alloc((g->plan->slot_count + 1) * sizeof *slots), count;
-  bool good = keeps(g, (uint32_t)(block - g->plan->blocks), slots, &count);
+  gen_one *slots = ff_alloc((g->plan->slot_count + 1) * sizeof *slots);
+  uint32_t b = (uint32_t)(block - g->plan->blocks), behind = b + 1, count;
+  bool good = keeps(g, b, slots, &count);
   if (good) {
+    uint64_t *live = live_at_end(g, block);
+    gen_settle_steps(g, &behind, 1, live, block->end - 1);
+    free(live);
     for (uint32_t r = 0; r < barrier->read_count; r++) gen_write_back(g, barrier->operands + r);
     gen_keep(g, slots, count);
     for (uint32_t n = 0; n < count; n++)
-      if (!g->slots[slots[n]].vector) g->slots[slots[n]].stale = false;
+      if (!g->slots[slots[n].slot].vector) g->slots[slots[n].slot].stale = false;
   }
   free(slots);
   return good;
@@ -418,9 +457,7 @@ static void end_block(generator *g, const plan_block *block) {
     }
     /* fall through */
   default: {
-    uint64_t *live = ff_alloc(g->plan->words * sizeof *live);
-    memcpy(live, block->live_out, g->plan->words * sizeof *live);
-    plan_live_before(g->plan, last, live);
+    uint64_t *live = live_at_end(g, block);
     keep_over_barrier(g, block, last);
     gen_write_stale(g, live, false);
     free(live);
@@ -462,7 +499,7 @@ static void body(generator *g, uint32_t b) {
 /* ---- entries ---- */
 
 /* Behind a barrier they may have been kept. */
-static void enter_with_kept(generator *g, uint32_t b, const uint32_t *slots, uint32_t count) {
+static void enter_with_kept(generator *g, uint32_t b, const gen_one *slots, uint32_t count) {
   LLVMBasicBlockRef kept = gen_block(g, "kept"), not_kept = gen_block(g, "not_kept");
   value places = gen_field(g, g->i64, g->warp, g->at->warp_kept_places);
   LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, places, gen_i64(g, 0), ""), not_kept, kept);
@@ -472,11 +509,11 @@ static void enter_with_kept(generator *g, uint32_t b, const uint32_t *slots, uin
   LLVMPositionBuilderAtEnd(g->b, not_kept);
 }
 
-/* From the interpreter into block b: uniform values come out of the frame, if they are that. */
+/* From the interpreter into block b: what is one number comes out of the frame, if it is that. */
 static void enter_block(generator *g, uint32_t b, LLVMBasicBlockRef decline) {
   const plan *p = g->plan;
-  uint32_t *slots = ff_alloc((p->slot_count + 1) * sizeof *slots), count = g->full ? uniform_slots(p, b, slots) : 0,
-           kept;
+  gen_one *slots = ff_alloc((p->slot_count + 1) * sizeof *slots);
+  uint32_t count = g->full ? uniform_slots(p, b, slots) : 0, kept;
   if (b && keeps(g, b - 1, slots, &kept)) enter_with_kept(g, b, slots, count);
   if (count) LLVMBuildCondBr(g->b, gen_collect(g, slots, count), g->bodies[b], decline);
   else LLVMBuildBr(g->b, g->bodies[b]);

@@ -25,8 +25,28 @@ typedef struct spill_use { /* the address of a spill slot */
   uint32_t index;
 } spill_use;
 
+/* A value that is linear in the lane's number: in lane l
+ *
+ *     base + l * step  [ + factor * extended to 64 bits(narrow + l * narrow_step) ]
+ *
+ * in the slot's width, where everything wraps. The sum of the steps is what it grows by from lane to lane, unless the
+ * number of 32 bits wraps between two of them. |narrow_step| <= PLAN_STEP_MOST, as the sum of the steps is. */
+typedef struct gen_affine {
+  value base; /* NULL: it is not known to be linear */
+  int64_t step;
+  value narrow; /* i32; NULL: there is no such part */
+  int64_t narrow_step, factor;
+  bool is_signed;
+} gen_affine;
+
+typedef struct gen_one { /* a slot that passes from block to block as one number */
+  uint32_t slot;
+  int32_t step; /* 0: the same in all lanes; else lane 0's, and so much more in each lane */
+} gen_one;
+
 typedef struct gen_slot {
   value scalar, vector; /* NULL: not known so */
+  gen_affine affine;    /* where neither of these is, or beside a vector */
   /* one of the two before its NaNs were made canonical: for instructions that only ask whether it is one. NULL: there
    * is no such */
   value raw;
@@ -107,6 +127,7 @@ value gen_instr_address(generator *g);
 /* ---- values of operands: k is an index into the request's operands ---- */
 value gen_scalar(generator *g, uint32_t k); /* NULL: not the same in all lanes */
 value gen_vector(generator *g, uint32_t k);
+value gen_slot_vector(generator *g, uint32_t slot);
 void gen_put(generator *g, uint32_t k, value scalar, value vector); /* one of the two */
 /* What gen_put has just put, as gen_slot.raw; and that of an operand, if `vector` says what it is; else NULL. */
 void gen_put_raw(generator *g, uint32_t k, value raw);
@@ -114,22 +135,36 @@ value gen_raw(generator *g, uint32_t k, bool vector);
 /* Puts what the frame does not have yet of this operand there, without noting that it has (for a side path). */
 void gen_write_back(generator *g, uint32_t k);
 value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
-/* The scalar of a slot that is the same by the plan in all lanes, though `known` may be a vector or nothing. */
+/* The scalar of a slot that is the same by the plan in all lanes, though `known` may be a vector or nothing; of one that
+ * is linear, lane 0's. */
 value gen_one_of_all(generator *g, uint32_t slot, const gen_slot *known);
 
-/* ---- values that are the same in all lanes, of `full` (uniform.c) ---- */
+/* ---- values that are linear in the lane's number (affine.c) ---- */
+const gen_affine *gen_affine_operand(const generator *g, uint32_t k); /* NULL: it is none */
+void gen_put_affine(generator *g, uint32_t k, gen_affine a);
+bool gen_affine_form(generator *g, const native_instr *n); /* false: its result is not linear, or not known so */
+value gen_affine_vector(generator *g, const gen_affine *a);
+int64_t gen_affine_step(const gen_affine *a); /* from lane to lane, */
+/* i1: if that is so between these lanes (i32, low <= high); NULL: it is. */
+value gen_affine_holds(generator *g, const gen_affine *a, value low, value high);
+value gen_affine_at(generator *g, const gen_affine *a, value lane); /* in this lane (i32) */
+/* At the end of a block of `full`, behind which one of these blocks comes: what they take for linear is that from here
+ * on; if it is not, the interpreter goes on at pc, where `live` is live. */
+void gen_settle_steps(generator *g, const uint32_t *blocks, uint32_t count, const uint64_t *live, uint32_t pc);
+
+/* ---- values that are one number for all lanes, of `full`: the same in each, or linear (uniform.c) ---- */
 /* In the entry block, and when all is made. */
 void gen_begin_spill_slots(generator *g);
 void gen_end_spill_slots(generator *g);
 value gen_uniform(generator *g, uint32_t slot);
 void gen_put_uniform(generator *g, uint32_t slot, value scalar);
 /* These slots' scalars go to the frame. put: the block's end has put them. */
-void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put);
-/* They come from there. Returns whether they are the same in all lanes. */
-value gen_collect(generator *g, const uint32_t *slots, uint32_t count);
+void gen_spread(generator *g, const gen_one *slots, uint32_t count, bool put);
+/* They come from there. Returns whether they are one number each. */
+value gen_collect(generator *g, const gen_one *slots, uint32_t count);
 /* Over a barrier: they stay in the warp (core_warp.kept), EXEC_KEPT of them at most, and come from there. */
-void gen_keep(generator *g, const uint32_t *slots, uint32_t count);
-void gen_take_kept(generator *g, const uint32_t *slots, uint32_t count);
+void gen_keep(generator *g, const gen_one *slots, uint32_t count);
+void gen_take_kept(generator *g, const gen_one *slots, uint32_t count);
 
 void gen_write_slot(generator *g, uint32_t slot); /* to the frame, for the active lanes */
 /* Of what the frame does not have yet: all that is live goes there (NULL: all). put: the block's end has put its
@@ -197,6 +232,8 @@ void gen_compute(generator *g, const native_instr *n); /* everything but the end
 /* If `condition`, everything that is live goes to the frame (and operand `also`, if it is not NATIVE_NONE) and the
  * interpreter goes on at pc; goes on in a new block. */
 void gen_leave_if(generator *g, value condition, uint32_t pc, uint32_t how, const uint64_t *live, uint32_t also);
+/* Unless `good`, the same at pc, of what the block's end has not put yet. */
+void gen_leave_unless(generator *g, value good, uint32_t pc, const uint64_t *live);
 /* A variable of the function: LLVM makes registers of them. */
 value gen_variable(generator *g, LLVMTypeRef type);
 value gen_in_memory(generator *g, value v); /* a variable with this vector: its address */

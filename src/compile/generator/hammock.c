@@ -9,7 +9,7 @@
  * launches that are told of no access take this way: what is told looks at the running split.
  *
  * Values pass from block to block through the frame, under the block's mask; those that were one for all lanes before
- * the branch, and that the region does not write, stay scalars. */
+ * the branch, or linear, and that the region does not write, stay that. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,11 +35,10 @@ typedef struct hammock {
   value into[PLAN_HAMMOCK_BLOCKS]; /* variables: the lanes that come to each block */
 } hammock;
 
-/* Does the plan take something for uniform behind the region that the region writes? Then it is not for here. */
+/* Does the plan take something for one number behind the region that the region writes? Then it is not for here. */
 static bool spoils(const hammock *h) {
-  const plan_block *meet = &h->p->blocks[h->plan->meet];
-  for (uint32_t w = 0; w < h->p->words; w++)
-    if (h->plan->written[w] & meet->uniform_in[w] & meet->live_in[w]) return true;
+  for (uint32_t s = 0; s < h->p->slot_count; s++)
+    if (plan_has(h->plan->written, s) && plan_passes(h->p, h->plan->meet, s)) return true;
   return false;
 }
 
@@ -110,9 +109,11 @@ static void begin_part(const hammock *h) {
   generator *g = h->g;
   memset(g->slots, 0, h->p->slot_count * sizeof *g->slots);
   g->shape_count = 0;
-  for (uint32_t s = 0; s < h->p->slot_count; s++)
-    if (h->outer.slots[s].scalar && !plan_has(h->plan->written, s))
-      g->slots[s] = (gen_slot){.scalar = h->outer.slots[s].scalar, .stale = true};
+  for (uint32_t s = 0; s < h->p->slot_count; s++) {
+    const gen_slot *outer = &h->outer.slots[s];
+    if ((outer->scalar || outer->affine.base) && !plan_has(h->plan->written, s))
+      g->slots[s] = (gen_slot){.scalar = outer->scalar, .affine = outer->affine, .stale = true};
+  }
   g->mask = gen_lanes(g, g->active);
   LLVMBuildStore(g->b, g->active, g->lanes);
   LLVMBuildStore(g->b, gen_intrinsic(g, "llvm.ctpop", &g->i32, 1, &g->active, 1), g->lane_count);
@@ -153,9 +154,8 @@ static void part(const hammock *h, uint32_t c) {
 /* What the meeting block takes for uniform is in its variables, as if a block before it had handed over. */
 static void hand_uniform(const hammock *h) {
   generator *g = h->g;
-  const plan_block *meet = &h->p->blocks[h->plan->meet];
   for (uint32_t s = 0; s < h->p->slot_count; s++) {
-    if (!plan_has(meet->uniform_in, s) || !plan_has(meet->live_in, s)) continue;
+    if (!plan_passes(h->p, h->plan->meet, s)) continue;
     gen_put_uniform(g, s, gen_one_of_all(g, s, &g->slots[s]));
   }
 }
@@ -165,9 +165,8 @@ static void hand_uniform(const hammock *h) {
 /* What will be written in part has to be there as a whole; so has what is a vector for the meeting block, for other
  * ways lead there. */
 static bool belongs_in_frame(const hammock *h, uint32_t slot) {
-  const plan_block *meet = &h->p->blocks[h->plan->meet];
   if (plan_has(h->plan->written, slot)) return plan_has(h->p->blocks[h->branch].live_out, slot);
-  return plan_has(meet->live_in, slot) && !plan_has(meet->uniform_in, slot);
+  return plan_has(h->p->blocks[h->plan->meet].live_in, slot) && !plan_passes(h->p, h->plan->meet, slot);
 }
 
 static void execute(hammock *h, value taken) {
@@ -180,7 +179,8 @@ static void execute(hammock *h, value taken) {
     LLVMBuildStore(g->b, gen_i32(g, 0), h->into[c]);
   }
   for (uint32_t s = 0; s < h->p->slot_count; s++)
-    if (g->slots[s].scalar && g->slots[s].stale && belongs_in_frame(h, s)) gen_write_slot(g, s);
+    if ((g->slots[s].scalar || g->slots[s].affine.base) && g->slots[s].stale && belongs_in_frame(h, s))
+      gen_write_slot(g, s);
   count_up_to(g, n->index + 1, n->index + 1);
   gen_add_to(g, g->at->warp_diverged, g->i64, gen_i64(g, 1));
   gen_store(g, gen_i32(g, 0), gen_at(g, g->warp, g->at->warp_rotation), 4); /* as where lanes are together again */

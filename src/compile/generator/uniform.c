@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are the same in all lanes, from block to block of code for full warps.
+/* Values that are one number for all lanes, from block to block of code for full warps: the same in each lane, or lane
+ * 0's, with a step to the next that is known when the code is made.
  *
  * Each slot that is so somewhere has a spill_slot, a cell on the stack: as variables they would be phis of every block,
  * and each entry and way out a copy of all of them. Which spill_slots go to the frame, or come from there, is a table;
@@ -21,9 +22,9 @@ static bool innermost(const plan *p, uint32_t first, uint32_t b) {
   return true;
 }
 
-static void keep_slots_of(generator *g, const plan_block *block) {
+static void keep_slots_of(generator *g, uint32_t b) {
   for (uint32_t s = 0; s < g->plan->slot_count; s++)
-    if (!g->kept[s] && plan_has(block->uniform_in, s) && plan_has(block->live_in, s))
+    if (!g->kept[s] && plan_passes(g->plan, b, s))
       g->kept[s] = gen_variable(g, type_of(g, s));
 }
 
@@ -33,7 +34,7 @@ static void keep_loops(generator *g) {
     for (uint32_t n = 0; n < p->blocks[b].next_count; n++) {
       uint32_t first = p->blocks[b].next[n];
       if (first > b || !innermost(p, first, b)) continue;
-      for (uint32_t c = first; c <= b; c++) keep_slots_of(g, &p->blocks[c]);
+      for (uint32_t c = first; c <= b; c++) keep_slots_of(g, c);
     }
 }
 
@@ -90,16 +91,17 @@ void gen_put_uniform(generator *g, uint32_t slot, value scalar) {
   else gen_store(g, scalar, spill_place(g, slot), 8);
 }
 
-/* A constant of the module: place of each of these slots, and its spill_slot, or its number if it is kept. */
-static value table_of(generator *g, const uint32_t *slots, uint32_t count, bool kept) {
-  value *items = ff_alloc((2 * count + 1) * sizeof *items);
+/* A constant of the module: place of each of these slots, its spill_slot, or its number if it is kept, and its step. */
+static value table_of(generator *g, const gen_one *slots, uint32_t count, bool kept) {
+  value *items = ff_alloc((3 * count + 1) * sizeof *items);
   for (uint32_t n = 0; n < count; n++) {
-    const plan_slot *s = &g->plan->slots[slots[n]];
-    items[2 * n] = gen_i32(g, s->offset | (s->bytes == 8 ? 1 : s->bytes ? 0 : 2));
-    items[2 * n + 1] = gen_i32(g, kept ? n : spill_slot_of(g, slots[n]));
+    const plan_slot *s = &g->plan->slots[slots[n].slot];
+    items[3 * n] = gen_i32(g, s->offset | (s->bytes == 8 ? 1 : s->bytes ? 0 : 2));
+    items[3 * n + 1] = gen_i32(g, kept ? n : spill_slot_of(g, slots[n].slot));
+    items[3 * n + 2] = gen_i32(g, (uint32_t)slots[n].step);
   }
-  items[2 * count] = gen_i32(g, UINT32_MAX);
-  value all = LLVMConstArray(g->i32, items, 2 * count + 1), made = LLVMAddGlobal(g->module, LLVMTypeOf(all), "places");
+  items[3 * count] = gen_i32(g, UINT32_MAX);
+  value all = LLVMConstArray(g->i32, items, 3 * count + 1), made = LLVMAddGlobal(g->module, LLVMTypeOf(all), "places");
   LLVMSetInitializer(made, all);
   LLVMSetGlobalConstant(made, true);
   LLVMSetLinkage(made, LLVMPrivateLinkage);
@@ -107,39 +109,41 @@ static value table_of(generator *g, const uint32_t *slots, uint32_t count, bool 
   return LLVMConstBitCast(made, g->pointer);
 }
 
-void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put) {
+void gen_spread(generator *g, const gen_one *slots, uint32_t count, bool put) {
   if (!count) return;
   for (uint32_t n = 0; n < count; n++)
-    if (!put || g->kept[slots[n]]) gen_store(g, g->slots[slots[n]].scalar, spill_place(g, slots[n]), 8);
+    if (!put || g->kept[slots[n].slot])
+      gen_store(g, gen_one_of_all(g, slots[n].slot, &g->slots[slots[n].slot]), spill_place(g, slots[n].slot), 8);
   LLVMTypeRef types[3] = {g->pointer, g->pointer, g->pointer},
               type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 3, false);
   value arguments[3] = {g->warp, table_of(g, slots, count, false), g->spill_slots};
   LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_spread), arguments, 3, "");
 }
 
-value gen_collect(generator *g, const uint32_t *slots, uint32_t count) {
+value gen_collect(generator *g, const gen_one *slots, uint32_t count) {
   LLVMTypeRef types[4] = {g->pointer, g->pointer, g->pointer, g->i32}, type = LLVMFunctionType(g->i8, types, 4, false);
   value arguments[4] = {g->warp, table_of(g, slots, count, false), g->spill_slots, LLVMGetParam(g->function, 1)};
   value good =
       LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_collect), arguments, 4, "");
   for (uint32_t n = 0; n < count; n++)
-    if (g->kept[slots[n]])
-      LLVMBuildStore(g->b, gen_load(g, type_of(g, slots[n]), spill_place(g, slots[n]), 8), g->kept[slots[n]]);
+    if (g->kept[slots[n].slot])
+      LLVMBuildStore(g->b, gen_load(g, type_of(g, slots[n].slot), spill_place(g, slots[n].slot), 8),
+                     g->kept[slots[n].slot]);
   return LLVMBuildICmp(g->b, LLVMIntNE, good, LLVMConstInt(g->i8, 0, false), "");
 }
 
-void gen_keep(generator *g, const uint32_t *slots, uint32_t count) {
+void gen_keep(generator *g, const gen_one *slots, uint32_t count) {
   for (uint32_t n = 0; n < count; n++) {
-    value wide = LLVMBuildZExt(g->b, gen_one_of_all(g, slots[n], &g->slots[slots[n]]), g->i64, "");
+    value wide = LLVMBuildZExt(g->b, gen_one_of_all(g, slots[n].slot, &g->slots[slots[n].slot]), g->i64, "");
     gen_store(g, wide, gen_at(g, g->warp, g->at->warp_kept + 8 * (uint64_t)n), 8);
   }
   gen_store(g, table_of(g, slots, count, true), gen_at(g, g->warp, g->at->warp_kept_places), 8);
 }
 
-void gen_take_kept(generator *g, const uint32_t *slots, uint32_t count) {
+void gen_take_kept(generator *g, const gen_one *slots, uint32_t count) {
   for (uint32_t n = 0; n < count; n++) {
     value wide = gen_field(g, g->i64, g->warp, g->at->warp_kept + 8 * n);
-    gen_put_uniform(g, slots[n], LLVMBuildTrunc(g->b, wide, type_of(g, slots[n]), ""));
+    gen_put_uniform(g, slots[n].slot, LLVMBuildTrunc(g->b, wide, type_of(g, slots[n].slot), ""));
   }
   gen_store(g, LLVMConstNull(g->pointer), gen_at(g, g->warp, g->at->warp_kept_places), 8);
 }

@@ -28,9 +28,10 @@
 typedef struct exec_native_api {
   /* a computing or memory instruction for the lanes whose guard is true */
   void (*guarded)(core_warp *w, const exec_instr *i);
-  /* Registers that have one value in all lanes, between the frame and values[]. places: pairs of an offset in the frame
-   * (bit 0 set: of 64 bits, bit 1: a predicate) and an index of values; behind the last one UINT32_MAX. collect: false:
-   * one of them has not, which is not tested if `at` has EXEC_NATIVE_KNOWN. */
+  /* Registers that are one number, between the frame and values[]. places: of each an offset in the frame (bit 0 set:
+   * of 64 bits, bit 1: a predicate), an index of values, and how much more each lane has than the one before (0: all
+   * have the same); behind the last one UINT32_MAX. collect: false: one of them is not so, which is not tested if `at`
+   * has EXEC_NATIVE_KNOWN. */
   bool (*collect)(const core_warp *w, const uint32_t *places, uint64_t *values, uint32_t at);
   void (*spread)(core_warp *w, const uint32_t *places, const uint64_t *values);
   void (*count)(core_warp *w, uint32_t end);        /* core_count */

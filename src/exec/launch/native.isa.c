@@ -61,11 +61,11 @@ static uint32_t meet(core_warp *w, const exec_instr *i) {
   return place_in(w, frame);
 }
 
-/* All lanes are the same, or the answer is not needed. */
+/* All lanes are the same, or as the step says, or the answer is not needed. */
 static bool collect(const core_warp *w, const uint32_t *places, uint64_t *values, uint32_t at) {
   bool known = at & EXEC_NATIVE_KNOWN;
   uint64_t apart = 0;
-  for (; *places != UINT32_MAX; places += 2) {
+  for (; *places != UINT32_MAX; places += 3) {
     const unsigned char *cells = w->x.base[0] + (*places & ~3u);
     if (*places & 2) {
       uint32_t lanes = *(const uint32_t *)(const void *)cells;
@@ -73,11 +73,13 @@ static bool collect(const core_warp *w, const uint32_t *places, uint64_t *values
       values[places[1]] = lanes & 1;
     } else if (*places & 1) {
       const uint64_t *value = (const uint64_t *)(const void *)cells;
-      if (!known) EVERY_LANE apart |= value[l] ^ value[0];
+      uint64_t step = (uint64_t)(int64_t)(int32_t)places[2];
+      if (!known) EVERY_LANE apart |= value[l] ^ (value[0] + l * step);
       values[places[1]] = value[0];
     } else {
       const uint32_t *value = (const uint32_t *)(const void *)cells;
-      if (!known) EVERY_LANE apart |= value[l] ^ value[0];
+      uint32_t step = places[2];
+      if (!known) EVERY_LANE apart |= value[l] ^ (value[0] + (uint32_t)l * step);
       values[places[1]] = value[0];
     }
   }
@@ -85,13 +87,13 @@ static bool collect(const core_warp *w, const uint32_t *places, uint64_t *values
 }
 
 static void spread(core_warp *w, const uint32_t *places, const uint64_t *values) {
-  for (; *places != UINT32_MAX; places += 2) {
+  for (; *places != UINT32_MAX; places += 3) {
     unsigned char *cells = w->x.base[0] + (*places & ~3u);
-    uint64_t value = values[places[1]];
+    uint64_t value = values[places[1]], step = (uint64_t)(int64_t)(int32_t)places[2];
     /* of a predicate only that bit was written */
     if (*places & 2) *(uint32_t *)(void *)cells = value & 1 ? UINT32_MAX : 0;
-    else if (*places & 1) EVERY_LANE((uint64_t *)(void *)cells)[l] = value;
-    else EVERY_LANE((uint32_t *)(void *)cells)[l] = (uint32_t)value;
+    else if (*places & 1) EVERY_LANE((uint64_t *)(void *)cells)[l] = value + l * step;
+    else EVERY_LANE((uint32_t *)(void *)cells)[l] = (uint32_t)value + (uint32_t)l * (uint32_t)step;
   }
 }
 
