@@ -31,10 +31,12 @@ typedef struct plan_block {
 
 /* A short region: blocks behind a branch, without loops, from which all ways lead to one block, in the order in which
  * the splits of a warp run them (by rank): when the last of them is done, all lanes are at `meet`. Nothing in it is
- * only the interpreter's. */
+ * only the interpreter's. Or an innermost loop, in that order, with this branch as its only one back and one way out,
+ * to `meet`, behind all of it; none of its instructions looks whether another warp has done something. */
 typedef struct plan_hammock {
   uint32_t meet, count, inside[PLAN_HAMMOCK_BLOCKS], instructions;
   bool starts;       /* a warp's first turn may end in it */
+  bool loop;         /* the branch leads back to inside[0]: rounds, until no lane is left */
   uint64_t *written; /* slots, and all that share their places */
 } plan_hammock;
 

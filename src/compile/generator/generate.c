@@ -544,7 +544,7 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
   LLVMTypeRef parameters[3] = {g->pointer, g->i32, g->pointer};
   g->plan = p;
   g->full = !g->request->any;
-  g->hammock_room = p->count / 2 + 96;
+  g->hammock_room = p->count + 96;
   g->has_sfu = function->has_sfu;
   g->has_fp64 = function->has_fp64;
   g->function = LLVMAddFunction(g->module, name, LLVMFunctionType(g->i32, parameters, 3, false));

@@ -4,6 +4,9 @@
  *
  *   branch: which lanes go where --> block, for its lanes --> next block, for its lanes, with those that came later ... --> all go on at the meeting block
  *
+ * A short loop is the same in rounds: lanes that its last branch leads back are those of the next one. Before each round
+ * it is seen whether the turn could end in it; then the lanes are left to what runs parted lanes.
+ *
  * That is the order in which the interpreter runs these lanes (ranks rise from block to block, and
  * no other split stands in between), so memory, counters and the running split are afterwards what they would be. Only
  * launches that are told of no access take this way: what is told looks at the running split.
@@ -140,6 +143,7 @@ static void part(const hammock *h, uint32_t c) {
   LLVMBuildCondBr(g->b, not_zero(g, lanes), some, on);
   LLVMPositionBuilderAtEnd(g->b, some);
   g->active = lanes;
+  if (h->plan->loop) LLVMBuildStore(g->b, gen_i32(g, 0), h->into[c]);
   LLVMBuildStore(g->b, gen_i32(g, index_of(h, h->plan->inside[c])), g->segment);
   begin_part(h);
   for (uint32_t n = block->first; n < block->end; n++) {
@@ -169,7 +173,7 @@ static bool belongs_in_frame(const hammock *h, uint32_t slot) {
   return plan_has(h->p->blocks[h->plan->meet].live_in, slot) && !plan_passes(h->p, h->plan->meet, slot);
 }
 
-static void execute(hammock *h, value taken) {
+static void begin(hammock *h, value taken) {
   generator *g = h->g;
   const plan_block *block = &h->p->blocks[h->branch];
   const native_instr *n = &h->p->code[block->end - 1];
@@ -183,18 +187,75 @@ static void execute(hammock *h, value taken) {
       gen_write_slot(g, s);
   count_up_to(g, n->index + 1, n->index + 1);
   gen_add_to(g, g->at->warp_diverged, g->i64, gen_i64(g, 1));
-  gen_store(g, gen_i32(g, 0), gen_at(g, g->warp, g->at->warp_rotation), 4); /* as where lanes are together again */
   send(h, h->p->block_of[n->target], taken);
   send(h, h->p->block_of[block->end], LLVMBuildAnd(g->b, g->active, LLVMBuildNot(g->b, taken, ""), ""));
+}
+
+static void parts(hammock *h) {
+  generator *g = h->g;
   g->masked = true;
   g->full = false;
   for (uint32_t c = 0; c < h->plan->count; c++) part(h, c);
+}
+
+/* All lanes go on at the meeting block. */
+static void end(hammock *h) {
+  generator *g = h->g;
   pop_lanes(g, &h->outer);
   hand_uniform(h);
+  gen_store(g, gen_i32(g, 0), gen_at(g, g->warp, g->at->warp_rotation), 4); /* as where lanes are together again */
   LLVMBuildStore(g->b, gen_i32(g, EXEC_LANES), g->lane_count);
   LLVMBuildStore(g->b, gen_i32(g, index_of(h, h->plan->meet)), g->segment);
   LLVMBuildBr(g->b, g->edges[h->plan->meet]);
   g->hammock_room -= h->plan->instructions;
+}
+
+/* Of a loop: these lanes are led back by the branch, all others have left, and the turn could end in the next round. It
+ * is as if the branch had parted them only now. */
+static void give_up(hammock *h, value lanes) {
+  generator *g = h->g;
+  const plan_block *block = &h->p->blocks[h->branch];
+  const native_instr *n = &h->p->code[block->end - 1];
+  lanes_scope copy;
+  push_lanes(g, &copy); /* the region's blocks are still to be ended with what they know */
+  memcpy(g->slots, h->outer.slots, h->p->slot_count * sizeof *g->slots);
+  g->full = true;
+  g->masked = false;
+  g->now = block->end - 1;
+  LLVMBuildStore(g->b, gen_i32(g, EXEC_LANES), g->lane_count);
+  LLVMBuildStore(g->b, gen_i32(g, n->index + 1), g->segment);
+  gen_add_to(g, g->at->warp_diverged, g->i64, gen_i64(g, UINT64_MAX)); /* it is counted again */
+  uint64_t *live = ff_alloc(h->p->words * sizeof *live);
+  for (uint32_t w = 0; w < h->p->words; w++) live[w] = block->live_out[w] & ~h->plan->written[w];
+  gen_write_stale(g, live, true);
+  free(live);
+  bool back = h->p->block_of[n->target] == h->plan->inside[0];
+  gen_part(g, back ? lanes : LLVMBuildNot(g->b, lanes, ""));
+  pop_lanes(g, &copy);
+}
+
+static void rounds(hammock *h) {
+  generator *g = h->g;
+  LLVMBasicBlockRef again = gen_block(g, "round"), on = gen_block(g, "go_round"), out = gen_block(g, "gives_up"),
+                    done = gen_block(g, "done");
+  LLVMBuildBr(g->b, again);
+  LLVMPositionBuilderAtEnd(g->b, again);
+  value lanes = gen_read(g, g->i32, h->into[0]), left = gen_field(g, g->i32, g->warp, g->at->warp_budget);
+  gen_branch(g, LLVMBuildICmp(g->b, LLVMIntSGT, left, gen_i32(g, h->plan->instructions), ""), on, out, on,
+             GEN_NEARLY_ALWAYS);
+  LLVMPositionBuilderAtEnd(g->b, out);
+  give_up(h, lanes);
+  LLVMPositionBuilderAtEnd(g->b, on);
+  parts(h);
+  LLVMBuildCondBr(g->b, not_zero(g, gen_read(g, g->i32, h->into[0])), again, done);
+  LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+static void execute(hammock *h, value taken) {
+  begin(h, taken);
+  if (h->plan->loop) rounds(h);
+  else parts(h);
+  end(h);
 }
 
 bool gen_hammock(generator *g, uint32_t b, value taken) {

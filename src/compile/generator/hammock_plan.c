@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which branches have a short region behind them (emit_plan.h), found as a warp would run it: of the places where lanes
- * stand, the one of smallest rank goes on, until they all stand at one. */
+ * stand, the one of smallest rank goes on, until they all stand at one. And which lead back to a short loop. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -31,7 +31,8 @@ static uint32_t take_first(const plan *p, front *f) {
   return b;
 }
 
-static bool pass(const plan *p, plan_hammock *h, front *f, uint32_t b) {
+/* Block b may be in a region: it is noted. */
+static bool may_pass(const plan *p, plan_hammock *h, uint32_t b) {
   const plan_block *block = &p->blocks[b];
   if (h->count == PLAN_HAMMOCK_BLOCKS || !block->next_count ||
       (h->instructions += block->end - block->first) > PLAN_HAMMOCK_LONGEST)
@@ -43,10 +44,19 @@ static bool pass(const plan *p, plan_hammock *h, front *f, uint32_t b) {
     case NATIVE_SYNC:
     case NATIVE_SHUFFLE:
     case NATIVE_WARP_SYNC: return false;
+    case NATIVE_HANDLER:
+      if (h->loop && p->code[n].observes) return false;
+      break;
     default: break;
     }
     h->starts |= (p->code[n].attention & EXEC_ATTEND_START) != 0;
   }
+  return true;
+}
+
+static bool pass(const plan *p, plan_hammock *h, front *f, uint32_t b) {
+  const plan_block *block = &p->blocks[b];
+  if (!may_pass(p, h, b)) return false;
   for (uint32_t s = 0; s < block->next_count; s++)
     if (rank_of(p, block->next[s]) <= rank_of(p, b) || !add(f, block->next[s])) return false;
   return true;
@@ -65,10 +75,33 @@ static void find_written(const plan *p, plan_hammock *h) {
       }
 }
 
+/* The branch at the end of block b leads back to `first`, else to `out`: is that such a loop? */
+static bool find_loop(const plan *p, uint32_t b, uint32_t first, uint32_t out, plan_hammock *h) {
+  front f = {{first, out}, 2};
+  *h = (plan_hammock){.loop = true, .meet = out};
+  while (f.count > 1) {
+    uint32_t at = take_first(p, &f);
+    if (at == out || rank_of(p, at) > rank_of(p, b) || !may_pass(p, h, at)) return false;
+    for (uint32_t s = 0; at != b && s < p->blocks[at].next_count; s++)
+      if (rank_of(p, p->blocks[at].next[s]) <= rank_of(p, at) || !add(&f, p->blocks[at].next[s])) return false;
+  }
+  return f.blocks[0] == out && h->inside[h->count - 1] == b;
+}
+
+static void keep_region(const plan *p, plan_block *block, plan_hammock *h) {
+  find_written(p, h);
+  block->hammock = ff_alloc(sizeof *h);
+  *block->hammock = *h;
+}
+
 void plan_find_hammocks(plan *p) {
   for (uint32_t b = 0; b < p->block_count; b++) {
     plan_block *block = &p->blocks[b];
     if (p->code[block->end - 1].op != NATIVE_BRANCH_IF || block->next_count != 2) continue;
+    plan_hammock loop;
+    for (uint32_t n = 0; n < 2; n++)
+      if (rank_of(p, block->next[n]) <= rank_of(p, b) && find_loop(p, b, block->next[n], block->next[1 - n], &loop))
+        keep_region(p, block, &loop);
     plan_hammock h = {0};
     front f = {{block->next[0], block->next[1]}, 2};
     bool good = block->next[0] != block->next[1] && rank_of(p, block->next[0]) > rank_of(p, b) &&
@@ -76,8 +109,6 @@ void plan_find_hammocks(plan *p) {
     while (good && f.count > 1) good = pass(p, &h, &f, take_first(p, &f));
     if (!good) continue;
     h.meet = f.blocks[0];
-    find_written(p, &h);
-    block->hammock = ff_alloc(sizeof h);
-    *block->hammock = h;
+    keep_region(p, block, &h);
   }
 }
