@@ -13,10 +13,10 @@
 
 /* ---- what is not counted yet ---- */
 
-enum { COUNT, SEGMENT, ACCESSES, BELOW, LANES, LANE_COUNT, FIELDS };
+enum { COUNT, SEGMENT, ACCESSES, BELOW, LANES, LANE_COUNT, DONE, DONE_THREADS, FIELDS };
 
 static LLVMTypeRef pending_type(generator *g) {
-  LLVMTypeRef types[FIELDS] = {g->i32, g->i32, g->i64, g->i64, g->i32, g->i32};
+  LLVMTypeRef types[FIELDS] = {g->i32, g->i32, g->i64, g->i64, g->i32, g->i32, g->i32, g->i64};
   return LLVMStructTypeInContext(g->context, types, FIELDS, false);
 }
 
@@ -32,6 +32,8 @@ static void find_fields(generator *g) {
   g->below = field_of(g, g->pending, BELOW);
   g->lanes = field_of(g, g->pending, LANES);
   g->lane_count = field_of(g, g->pending, LANE_COUNT);
+  g->done = field_of(g, g->pending, DONE);
+  g->done_threads = field_of(g, g->pending, DONE_THREADS);
 }
 
 static void read_segment(generator *g) {
@@ -43,6 +45,8 @@ void gen_begin_counting(generator *g) {
   find_fields(g);
   LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
   LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
+  LLVMBuildStore(g->b, gen_i32(g, 0), g->done);
+  LLVMBuildStore(g->b, gen_i64(g, 0), g->done_threads);
   if (g->full) LLVMBuildStore(g->b, gen_i32(g, EXEC_LANES), g->lane_count);
   read_segment(g);
 }
@@ -55,8 +59,11 @@ void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v) {
 
 void gen_flush_counters(generator *g) {
   const native_layout *at = g->at;
-  value count = gen_read(g, g->i32, g->count), wide = LLVMBuildZExt(g->b, count, g->i64, "");
-  value threads = LLVMBuildMul(g->b, wide, LLVMBuildZExt(g->b, gen_read(g, g->i32, g->lane_count), g->i64, ""), "");
+  value count = gen_read(g, g->i32, g->count), lanes = gen_read(g, g->i32, g->lane_count);
+  value threads = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, count, g->i64, ""), LLVMBuildZExt(g->b, lanes, g->i64, ""), "");
+  threads = LLVMBuildAdd(g->b, threads, gen_read(g, g->i64, g->done_threads), "");
+  count = LLVMBuildAdd(g->b, count, gen_read(g, g->i32, g->done), "");
+  value wide = LLVMBuildZExt(g->b, count, g->i64, "");
   /* both at once, as the interpreter's core_count does: its load of both would else wait for two stores */
   LLVMTypeRef two = LLVMVectorType(g->i64, 2);
   value both = LLVMBuildInsertElement(g->b, LLVMGetUndef(two), wide, gen_i32(g, 0), ""),
@@ -68,6 +75,17 @@ void gen_flush_counters(generator *g) {
   gen_store(g, gen_read(g, g->i32, g->segment), gen_at(g, g->warp, at->warp_segment), 4);
   LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
   LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
+  LLVMBuildStore(g->b, gen_i32(g, 0), g->done);
+  LLVMBuildStore(g->b, gen_i64(g, 0), g->done_threads);
+}
+
+void gen_count_part(generator *g, value count, value lanes) {
+  value threads = LLVMBuildMul(g->b, count, lanes, "");
+  value done = LLVMBuildAdd(g->b, gen_read(g, g->i32, g->done), count, "");
+  LLVMBuildStore(g->b, done, g->done);
+  done = LLVMBuildAdd(g->b, gen_read(g, g->i64, g->done_threads), LLVMBuildZExt(g->b, threads, g->i64, ""), "");
+  LLVMBuildStore(g->b, done, g->done_threads);
+  LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
 }
 
 /* ---- functions of the module ---- */
@@ -113,14 +131,15 @@ static void call_it(generator *g, value function, const void *context) {
 
 /* What belongs to the function under construction, while another one is. */
 typedef struct function_scope {
-  value function, warp, api, pending, count, segment, accesses, below, lanes, lane_count;
+  value function, warp, api, pending, count, segment, accesses, below, lanes, lane_count, done, done_threads;
   LLVMBasicBlockRef entry, here;
 } function_scope;
 
 /* A function (warp, api, pending, more...) is under construction from here on. */
 static function_scope push_function(generator *g, value function) {
   function_scope outer = {g->function, g->warp,  g->api,   g->pending,    g->count, g->segment,
-                          g->accesses, g->below, g->lanes, g->lane_count, g->entry, LLVMGetInsertBlock(g->b)};
+                          g->accesses, g->below, g->lanes, g->lane_count, g->done,  g->done_threads,
+                          g->entry,    LLVMGetInsertBlock(g->b)};
   g->function = function;
   LLVMSetLinkage(function, LLVMInternalLinkage);
   gen_set_attributes(g);
@@ -144,6 +163,8 @@ static void pop_function(generator *g, const function_scope *outer) {
   g->below = outer->below;
   g->lanes = outer->lanes;
   g->lane_count = outer->lane_count;
+  g->done = outer->done;
+  g->done_threads = outer->done_threads;
   g->entry = outer->entry;
   LLVMPositionBuilderAtEnd(g->b, outer->here);
 }

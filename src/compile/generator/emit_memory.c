@@ -299,7 +299,7 @@ static bool row_of_global(const access *a, value lanes) {
  * no row. Nothing has to be told. */
 static bool may_be_masked_row(const access *a, bool global) {
   const native_instr *n = a->n;
-  return a->g->wide_vectors && (a->g->full || a->g->masked) && !a->g->traced && !a->g->watched && n->elements == 1 &&
+  return a->g->wide_vectors && (a->g->full || (a->g->masked && !a->g->rounds)) && !a->g->traced && !a->g->watched && n->elements == 1 &&
          n->bytes == n->slot_bytes && n->bytes >= 4 && access_has_gathers(a, global);
 }
 

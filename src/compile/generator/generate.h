@@ -73,6 +73,7 @@ typedef struct generator {
   value pending;                     /* on the stack (emit_calls.c); its fields: */
   value count, segment, accesses;    /* what is not yet counted in the warp */
   value lanes, lane_count, below;    /* of `any`: active, active_count, limit */
+  value done, done_threads;          /* of parts of hammocks, which run different lanes: as count, and lanes times that */
   value spill_slots;                 /* of `full`: on the stack (uniform.c) */
   FF_VEC(spill_use) spill_uses;      /* what is computed from it */
   uint32_t *spill_slot, spill_count; /* by slot: which of the spill_slots is its; 0: none yet */
@@ -82,6 +83,7 @@ typedef struct generator {
   LLVMBasicBlockRef parting, meeting; /* these happen here, for all places; meeting: of `any` */
   LLVMBasicBlockRef dispatch;         /* of `any`: to the block at `where`, or away */
   bool masked;           /* in a hammock: `active` is a part of the running lanes (hammock.c); then `full` is false */
+  bool rounds;           /* which is a loop */
   uint32_t hammock_room; /* instructions that may still be made once more for hammocks */
   value leave_pc, leave_how; /* variables: where the interpreter goes on, EXEC_NATIVE_* */
   LLVMBasicBlockRef entry, *edges, *bodies, leaving;
@@ -209,6 +211,7 @@ void gen_wait(generator *g, const native_instr *n);
 /* In the entry block. */
 void gen_begin_counting(generator *g);
 void gen_flush_counters(generator *g);
+void gen_count_part(generator *g, value count, value lanes); /* i32: so many instructions, by so many lanes */
 void gen_call_flush(generator *g);                                         /* the same, as a call */
 void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v); /* a counter of the warp */
 /* Calls one of exec_native_api, with the warp's counters right, and reads them again. more: arguments behind the warp;

@@ -50,9 +50,8 @@ static bool spoils(const hammock *h) {
 /* The instructions up to `end` are done, by the lanes that run now; the lanes that run next begin at `next`. */
 static void count_up_to(generator *g, uint32_t end, uint32_t next) {
   value passed = LLVMBuildSub(g->b, gen_i32(g, end), gen_read(g, g->i32, g->segment), "");
-  LLVMBuildStore(g->b, LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, ""), g->count);
+  gen_count_part(g, LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, ""), gen_read(g, g->i32, g->lane_count));
   LLVMBuildStore(g->b, gen_i32(g, next), g->segment);
-  gen_call_flush(g);
 }
 
 static uint32_t index_of(const hammock *h, uint32_t block) { return h->p->code[h->p->blocks[block].first].index; }
@@ -194,8 +193,10 @@ static void begin(hammock *h, value taken) {
 static void parts(hammock *h) {
   generator *g = h->g;
   g->masked = true;
+  g->rounds = h->plan->loop;
   g->full = false;
   for (uint32_t c = 0; c < h->plan->count; c++) part(h, c);
+  g->rounds = false;
 }
 
 /* All lanes go on at the meeting block. */
@@ -206,6 +207,7 @@ static void end(hammock *h) {
   gen_store(g, gen_i32(g, 0), gen_at(g, g->warp, g->at->warp_rotation), 4); /* as where lanes are together again */
   LLVMBuildStore(g->b, gen_i32(g, EXEC_LANES), g->lane_count);
   LLVMBuildStore(g->b, gen_i32(g, index_of(h, h->plan->meet)), g->segment);
+  gen_call_flush(g);
   LLVMBuildBr(g->b, g->edges[h->plan->meet]);
   g->hammock_room -= h->plan->instructions;
 }
@@ -241,6 +243,7 @@ static void rounds(hammock *h) {
   LLVMBuildBr(g->b, again);
   LLVMPositionBuilderAtEnd(g->b, again);
   value lanes = gen_read(g, g->i32, h->into[0]), left = gen_field(g, g->i32, g->warp, g->at->warp_budget);
+  left = LLVMBuildSub(g->b, left, gen_read(g, g->i32, g->done), "");
   gen_branch(g, LLVMBuildICmp(g->b, LLVMIntSGT, left, gen_i32(g, h->plan->instructions), ""), on, out, on,
              GEN_NEARLY_ALWAYS);
   LLVMPositionBuilderAtEnd(g->b, out);
