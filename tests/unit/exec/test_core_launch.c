@@ -445,6 +445,28 @@ static void test_undone_is_no_poll(void **state) {
   close_ptx(t);
 }
 
+/* A loop that each lane leaves in a round of its own, over more instructions than a turn has: where the turn ends, the
+ * lanes that have left go on to the end before the others. */
+static void test_turns_end_in_loops_of_some_lanes(void **state) {
+  kernel_test *t = open_body(
+      "", "mov.u32 %r1, %tid.x; mad.lo.u32 %r2, %r1, %n, 1000; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd1, %rd1, %out; mov.u32 %r3, 0; mov.u32 %r4, 0;"
+          "L: add.u32 %r4, %r4, %r3; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r2; @%p1 bra L; st.global.u32 [%rd1], %r4;");
+  uint64_t out = buffer(t, 256);
+  const uint32_t step = 9000;
+  run(t, "k", 1, 64, out, step);
+  uint64_t lanes = 0, longest = 0;
+  for (uint32_t i = 0; i < 64; i++) {
+    uint32_t rounds = 1000 + i * step;
+    assert_int_equal(u32_at(out)[i], (uint32_t)((uint64_t)rounds * (rounds - 1) / 2));
+    lanes += rounds;
+    if (i % 32 == 31) longest += rounds;
+  }
+  assert_int_equal(t->stats.warp_instructions, 2 * (10 + 2) + 4 * longest);
+  assert_int_equal(t->stats.thread_instructions, 64 * 10 + 4 * lanes);
+  assert_int_equal(t->stats.divergent_branches, 2 * 31);
+  close_ptx(t);
+}
+
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_wait_for_blocks),
                                           cmocka_unit_test(test_grid_barrier),
                                           cmocka_unit_test(test_barriers_in_a_wait),
@@ -458,6 +480,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_wait_for_
                                           cmocka_unit_test(test_gives_way),
                                           cmocka_unit_test(test_keeps_working),
                                           cmocka_unit_test(test_undone_is_no_poll),
+                                          cmocka_unit_test(test_turns_end_in_loops_of_some_lanes),
                                           cmocka_unit_test(test_printing),
                                           cmocka_unit_test(test_printing_own_strings),
                                           cmocka_unit_test(test_printing_before_fault),
