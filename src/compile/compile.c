@@ -21,7 +21,7 @@
 #include "compile/compile_private.h"
 
 #define WORTH_IT (UINT64_C(3) << 20) /* warp instructions of a kernel after which compiling it pays */
-#define OF_ANY 8u      /* in exec_code.native: from a watch to the entry for any lanes */
+#define OF_ANY 8u                    /* in exec_code.native: from a watch to the entry for any lanes */
 #define WISHES 100000u               /* blocks of instructions for some lanes only, after which code for these does */
 
 typedef enum state { IDLE, RUNNING, READY, FAILED } state;

@@ -52,7 +52,8 @@ typedef enum native_kind {
 enum {
   NATIVE_TRACED = 1, /* the access stream is wanted */
   NATIVE_USES = 2,   /* uses are declared, or what is touched is wanted */
-  NATIVE_ROWS = 4,   /* a warp is a part of one row of its block: tid.x is one more in each lane, tid.y and tid.z the same */
+  /* a warp is a part of one row of its block: tid.x is one more in each lane, tid.y and tid.z the same */
+  NATIVE_ROWS = 4,
 };
 
 /* An operand of the frame or the pool. bytes: of a cell: 4, 8, 16; 0: a predicate. */

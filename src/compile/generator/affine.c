@@ -52,8 +52,8 @@ value gen_affine_at(generator *g, const gen_affine *a, value lane) {
 /* The numbers of 32 bits are less than 2^31 apart: where they wrap, the last is on the wrong side of the first. */
 value gen_affine_holds(generator *g, const gen_affine *a, value low, value high) {
   if (!a->narrow) return NULL;
-  LLVMIntPredicate order = a->narrow_step > 0 ? (a->is_signed ? LLVMIntSLE : LLVMIntULE)
-                                              : (a->is_signed ? LLVMIntSGE : LLVMIntUGE);
+  LLVMIntPredicate order =
+      a->narrow_step > 0 ? (a->is_signed ? LLVMIntSLE : LLVMIntULE) : (a->is_signed ? LLVMIntSGE : LLVMIntUGE);
   return LLVMBuildICmp(g->b, order, narrow_at(g, a, low), narrow_at(g, a, high), "");
 }
 
@@ -102,9 +102,8 @@ static bool add_scaled(generator *g, gen_affine *sum, const gen_affine *x, int64
   } else if (x->narrow) {
     bool same = sum->narrow == x->narrow && sum->narrow_step == x->narrow_step && sum->is_signed == x->is_signed;
     if (sum->narrow && !same) return false;
-    *sum = (gen_affine){sum->base,      sum->step,
-                        x->narrow,      x->narrow_step,
-                        (same ? sum->factor : 0) + factor * x->factor, x->is_signed};
+    *sum = (gen_affine){
+        sum->base, sum->step, x->narrow, x->narrow_step, (same ? sum->factor : 0) + factor * x->factor, x->is_signed};
   }
   sum->base = LLVMBuildAdd(g->b, sum->base, scaled(g, base, factor), "");
   sum->step += factor * step;
@@ -125,8 +124,7 @@ static bool add_source(generator *g, gen_affine *sum, const native_instr *n, uin
     value one = gen_scalar(g, n->operands + s);
     return one && add_scalar(g, sum, one, l->factor[s], l, widens);
   }
-  return widens ? add_widened(g, sum, x, l->factor[s], l->is_signed)
-                : add_scaled(g, sum, x, l->factor[s], l->narrows);
+  return widens ? add_widened(g, sum, x, l->factor[s], l->is_signed) : add_scaled(g, sum, x, l->factor[s], l->narrows);
 }
 
 static bool has_affine(const generator *g, const native_instr *n, const plan_linear *l) {

@@ -67,9 +67,7 @@ bool plan_is_linear(const plan *p, const native_instr *n, plan_linear *l) {
   bool sign = l->is_signed;
   switch (n->op) {
   case NATIVE_ADD_IMMEDIATE: l->factor[0] = 1; return true;
-  case NATIVE_NARROW:
-    l->factor[0] = 1;
-    return l->narrows = true;
+  case NATIVE_NARROW: l->factor[0] = 1; return l->narrows = true;
   case NATIVE_WIDEN_ZERO:
   case NATIVE_WIDEN_SIGN:
     l->factor[0] = 1;
@@ -162,7 +160,8 @@ static bool arrive(const plan *p, const lattice *at, const uint64_t *spoilt, uin
 
 static void find_steps(plan *p, const uint64_t *spoilt, int32_t *into) {
   lattice at = {ff_alloc((p->slot_count + 1) * sizeof *at.now), ff_alloc(p->words * sizeof *at.uniform)};
-  for (uint64_t n = 0; n < (uint64_t)p->block_count * p->slot_count; n++) into[n] = n < p->slot_count ? PLAN_VARIES : UNKNOWN;
+  for (uint64_t n = 0; n < (uint64_t)p->block_count * p->slot_count; n++)
+    into[n] = n < p->slot_count ? PLAN_VARIES : UNKNOWN;
   for (bool news = true; news;) {
     news = false;
     for (uint32_t b = 0; b < p->block_count; b++) {

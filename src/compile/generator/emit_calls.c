@@ -60,7 +60,8 @@ void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v) {
 void gen_flush_counters(generator *g) {
   const native_layout *at = g->at;
   value count = gen_read(g, g->i32, g->count), lanes = gen_read(g, g->i32, g->lane_count);
-  value threads = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, count, g->i64, ""), LLVMBuildZExt(g->b, lanes, g->i64, ""), "");
+  value threads =
+      LLVMBuildMul(g->b, LLVMBuildZExt(g->b, count, g->i64, ""), LLVMBuildZExt(g->b, lanes, g->i64, ""), "");
   threads = LLVMBuildAdd(g->b, threads, gen_read(g, g->i64, g->done_threads), "");
   count = LLVMBuildAdd(g->b, count, gen_read(g, g->i32, g->done), "");
   value wide = LLVMBuildZExt(g->b, count, g->i64, "");
@@ -137,9 +138,9 @@ typedef struct function_scope {
 
 /* A function (warp, api, pending, more...) is under construction from here on. */
 static function_scope push_function(generator *g, value function) {
-  function_scope outer = {g->function, g->warp,  g->api,   g->pending,    g->count, g->segment,
-                          g->accesses, g->below, g->lanes, g->lane_count, g->done,  g->done_threads,
-                          g->entry,    LLVMGetInsertBlock(g->b)};
+  function_scope outer = {
+      g->function, g->warp,  g->api,        g->pending, g->count,        g->segment, g->accesses,
+      g->below,    g->lanes, g->lane_count, g->done,    g->done_threads, g->entry,   LLVMGetInsertBlock(g->b)};
   g->function = function;
   LLVMSetLinkage(function, LLVMInternalLinkage);
   gen_set_attributes(g);

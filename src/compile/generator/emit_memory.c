@@ -81,7 +81,7 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
   LLVMPositionBuilderAtEnd(a->b, f.slow);
   bool global = n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC;
   bool others = n->space == NATIVE_PARAM || n->space == NATIVE_LOCAL; /* where the slow way is for faults alone */
-  bool usual = gen_affine_operand(g, n->operands) != NULL; /* then only what is no row or faults is here */
+  bool usual = gen_affine_operand(g, n->operands) != NULL;            /* then only what is no row or faults is here */
   if (a->guard && !n->store) gen_write_back(g, access_written(a, 0)); /* of lanes whose guard is false */
   if (!scalar && g->full && !a->guard && !others && !usual && access_cells_are_faster(a, global))
     access_call_cells(a, global, access_addresses(a));
@@ -299,8 +299,8 @@ static bool row_of_global(const access *a, value lanes) {
  * no row. Nothing has to be told. */
 static bool may_be_masked_row(const access *a, bool global) {
   const native_instr *n = a->n;
-  return a->g->wide_vectors && (a->g->full || (a->g->masked && !a->g->rounds)) && !a->g->traced && !a->g->watched && n->elements == 1 &&
-         n->bytes == n->slot_bytes && n->bytes >= 4 && access_has_gathers(a, global);
+  return a->g->wide_vectors && (a->g->full || (a->g->masked && !a->g->rounds)) && !a->g->traced && !a->g->watched &&
+         n->elements == 1 && n->bytes == n->slot_bytes && n->bytes >= 4 && access_has_gathers(a, global);
 }
 
 static value lane_number(const access *a, const char *count, bool from_above) {

@@ -75,8 +75,8 @@ void plan_live_before(const plan *p, const native_instr *i, uint64_t *live);
 plan *plan_make(const native_function *function, uint32_t number, const native_instr *code,
                 const native_operand *operands, uint32_t operand_count, bool rows);
 void plan_free(plan *p);
-/* Finds where lanes meet (meeting.c), when blocks are known; then, the slots that are written between the end of block b
- * and there (the caller frees them). */
+/* Finds where lanes meet (meeting.c), when blocks are known; then, the slots that are written between the end of block
+ * b and there (the caller frees them). */
 void plan_find_meetings(plan *p);
 uint64_t *plan_written_apart(const plan *p, uint32_t b);
 /* Finds the hammocks (hammock_plan.c), when blocks are known. */
@@ -88,8 +88,8 @@ void plan_uniform_after(const plan *p, const native_instr *i, uint64_t *uniform)
 #define PLAN_VARIES INT32_MIN
 #define PLAN_STEP_MOST (1 << 24) /* 31 of them are less than 2^31 */
 /* A result that is the sum of factor[s] * source s, and of a constant (of ADD_IMMEDIATE); sources with factor 0 are not
- * in it. widens: source `first`, of 32 bits, is extended to 64 before it is multiplied, the others have 64. narrows: the
- * result has 32 bits, the source 64. */
+ * in it. widens: source `first`, of 32 bits, is extended to 64 before it is multiplied, the others have 64. narrows:
+ * the result has 32 bits, the source 64. */
 typedef struct plan_linear {
   int64_t factor[PLAN_SOURCES];
   uint32_t first;

@@ -264,8 +264,7 @@ void gen_write_stale(generator *g, const uint64_t *live, bool put) {
   for (uint32_t s = 0; s < g->plan->slot_count; s++) {
     const gen_slot *slot = &g->slots[s];
     if (!slot->stale || (live && !plan_has(live, s))) continue;
-    if (g->full && !slot->vector && !slot->affine.narrow)
-      scalars[count++] = (gen_one){s, (int32_t)slot->affine.step};
+    if (g->full && !slot->vector && !slot->affine.narrow) scalars[count++] = (gen_one){s, (int32_t)slot->affine.step};
     else gen_write_slot(g, s);
   }
   gen_spread(g, scalars, count, put);
@@ -323,7 +322,8 @@ static uint64_t *live_at_end(const generator *g, const plan_block *block) {
 static void hand_over(generator *g, const plan_block *block) {
   const plan *p = g->plan;
   uint64_t *live = live_at_end(g, block);
-  uint32_t pc = plan_ends_block(&p->code[block->end - 1]) && p->code[block->end - 1].op != NATIVE_SYNC ? block->end - 1 : block->end;
+  uint32_t pc = plan_ends_block(&p->code[block->end - 1]) && p->code[block->end - 1].op != NATIVE_SYNC ? block->end - 1
+                                                                                                       : block->end;
   gen_settle_steps(g, block->next, block->next_count, live, pc);
   free(live);
   for (uint32_t s = 0; s < p->slot_count; s++) {

@@ -70,10 +70,11 @@ typedef struct generator {
   bool has_sfu, has_fp64;
   bool full;
   value function, warp, api, frame, pool, code, active, mask, starting;
-  value pending;                     /* on the stack (emit_calls.c); its fields: */
-  value count, segment, accesses;    /* what is not yet counted in the warp */
-  value lanes, lane_count, below;    /* of `any`: active, active_count, limit */
-  value done, done_threads;          /* of parts of hammocks, which run different lanes: as count, and lanes times that */
+  value pending;                  /* on the stack (emit_calls.c); its fields: */
+  value count, segment, accesses; /* what is not yet counted in the warp */
+  value lanes, lane_count, below; /* of `any`: active, active_count, limit */
+  /* of parts of hammocks, which run different lanes: as count, and lanes times that */
+  value done, done_threads;
   value spill_slots;                 /* of `full`: on the stack (uniform.c) */
   FF_VEC(spill_use) spill_uses;      /* what is computed from it */
   uint32_t *spill_slot, spill_count; /* by slot: which of the spill_slots is its; 0: none yet */
@@ -137,8 +138,8 @@ value gen_raw(generator *g, uint32_t k, bool vector);
 /* Puts what the frame does not have yet of this operand there, without noting that it has (for a side path). */
 void gen_write_back(generator *g, uint32_t k);
 value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
-/* The scalar of a slot that is the same by the plan in all lanes, though `known` may be a vector or nothing; of one that
- * is linear, lane 0's. */
+/* The scalar of a slot that is the same by the plan in all lanes, though `known` may be a vector or nothing; of one
+ * that is linear, lane 0's. */
 value gen_one_of_all(generator *g, uint32_t slot, const gen_slot *known);
 
 /* ---- values that are linear in the lane's number (affine.c) ---- */
@@ -212,7 +213,7 @@ void gen_wait(generator *g, const native_instr *n);
 void gen_begin_counting(generator *g);
 void gen_flush_counters(generator *g);
 void gen_count_part(generator *g, value count, value lanes); /* i32: so many instructions, by so many lanes */
-void gen_call_flush(generator *g);                                         /* the same, as a call */
+void gen_call_flush(generator *g);                           /* the same, as a call */
 void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v); /* a counter of the warp */
 /* Calls one of exec_native_api, with the warp's counters right, and reads them again. more: arguments behind the warp;
  * NULL: no result. */

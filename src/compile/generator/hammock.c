@@ -4,8 +4,8 @@
  *
  *   branch: which lanes go where --> block, for its lanes --> next block, for its lanes, with those that came later ... --> all go on at the meeting block
  *
- * A short loop is the same in rounds: lanes that its last branch leads back are those of the next one. Before each round
- * it is seen whether the turn could end in it; then the lanes are left to what runs parted lanes.
+ * A short loop is the same in rounds: lanes that its last branch leads back are those of the next one. Before each
+ * round it is seen whether the turn could end in it; then the lanes are left to what runs parted lanes.
  *
  * That is the order in which the interpreter runs these lanes (ranks rise from block to block, and
  * no other split stands in between), so memory, counters and the running split are afterwards what they would be. Only

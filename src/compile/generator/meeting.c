@@ -80,7 +80,8 @@ static uint32_t meet_of(const graph *g, const uint32_t *meets, uint32_t b) {
   uint32_t meet = UINT32_MAX;
   if (!block->next_count) return end_of(g->p);
   for (uint32_t s = 0; s < block->next_count; s++)
-    if (meets[block->next[s]] != UINT32_MAX) meet = meet == UINT32_MAX ? block->next[s] : common(g, meets, meet, block->next[s]);
+    if (meets[block->next[s]] != UINT32_MAX)
+      meet = meet == UINT32_MAX ? block->next[s] : common(g, meets, meet, block->next[s]);
   return meet;
 }
 

@@ -24,8 +24,7 @@ static bool innermost(const plan *p, uint32_t first, uint32_t b) {
 
 static void keep_slots_of(generator *g, uint32_t b) {
   for (uint32_t s = 0; s < g->plan->slot_count; s++)
-    if (!g->kept[s] && plan_passes(g->plan, b, s))
-      g->kept[s] = gen_variable(g, type_of(g, s));
+    if (!g->kept[s] && plan_passes(g->plan, b, s)) g->kept[s] = gen_variable(g, type_of(g, s));
 }
 
 static void keep_loops(generator *g) {

@@ -17,7 +17,8 @@ typedef struct exec_shared_var {
 typedef struct exec_code {   /* a kernel's functions for one instruction set; functions[0] is the kernel */
   exec_function **functions; /* of a very large kernel NULL until they are called (exec_kernel_decode_later) */
   ff_arena arena;
-  /* handles of native.h's provider: with and without stream, uses, warps in rows, two bodies; NULL: not asked for yet */
+  /* handles of native.h's provider: with and without stream, uses, warps in rows, two bodies; NULL: not asked for
+   * yet */
   void *native[16];
 } exec_code;
 

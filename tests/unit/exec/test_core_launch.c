@@ -449,8 +449,9 @@ static void test_undone_is_no_poll(void **state) {
  * lanes that have left go on to the end before the others. */
 static void test_turns_end_in_loops_of_some_lanes(void **state) {
   kernel_test *t = open_body(
-      "", "mov.u32 %r1, %tid.x; mad.lo.u32 %r2, %r1, %n, 1000; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd1, %rd1, %out; mov.u32 %r3, 0; mov.u32 %r4, 0;"
-          "L: add.u32 %r4, %r4, %r3; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r2; @%p1 bra L; st.global.u32 [%rd1], %r4;");
+      "",
+      "mov.u32 %r1, %tid.x; mad.lo.u32 %r2, %r1, %n, 1000; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd1, %rd1, %out; mov.u32 %r3, 0; mov.u32 %r4, 0;"
+      "L: add.u32 %r4, %r4, %r3; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r2; @%p1 bra L; st.global.u32 [%rd1], %r4;");
   uint64_t out = buffer(t, 256);
   const uint32_t step = 9000;
   run(t, "k", 1, 64, out, step);
