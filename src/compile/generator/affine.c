@@ -81,9 +81,10 @@ static bool special(generator *g, const native_instr *n) {
 
 /* ---- sums ---- */
 
-/* sum += factor * (x, extended to 64 bits) */
+/* sum += factor * (x, extended to 64 bits). It is the first such part: of an instruction's sources one is extended, and
+ * the product comes before what is added. */
 static bool add_widened(generator *g, gen_affine *sum, const gen_affine *x, int64_t factor, bool is_signed) {
-  if (x->narrow || sum->narrow) return false;
+  FF_ASSERT(!x->narrow && !sum->narrow);
   sum->narrow = x->base;
   sum->narrow_step = x->step;
   sum->factor = factor;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of a function before its code is made: its slots, blocks, what is live between them, and which
- * slots hold the same value in all lanes while the whole warp runs together.
+ * slots hold the same value in all lanes, or one that is linear in the lane's number, while the whole warp runs
+ * together.
  *
  * A slot is a place of the frame as instructions name it (offset and width). A block ends at a branch, at everything
  * that only the interpreter does, and before the next block's first instruction.
  *
- * "Uniform" is a guess that is right wherever compiled code comes from compiled code, and is tested where it comes from
- * the interpreter: lanes that have been apart may have different values where the plan expects one. */
+ * "Uniform" and "linear" are guesses that are right wherever compiled code comes from compiled code, and are tested
+ * where it comes from the interpreter: lanes that have been apart may have different values where the plan expects
+ * one. */
 #ifndef FF_COMPILE_PLAN_H
 #define FF_COMPILE_PLAN_H
 

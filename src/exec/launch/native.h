@@ -14,9 +14,9 @@
  *
  * When compiled code returns, the warp is in the state in which the interpreter would have left it: live registers,
  * memory, counters, segment, budget, splits (tests/compiled compares both). Only registers that no instruction reads
- * again may differ, and those that are the same in all lanes may be in core_warp.kept where a full warp waits at a
- * barrier: the same code takes them from there, and core.isa.c writes them to the frame before anything else goes
- * on. */
+ * again may differ, and those that are one number (the same in all lanes, or linear in the lane's) may be in
+ * core_warp.kept where a full warp waits at a barrier: the same code takes them from there, and core.isa.c writes them
+ * to the frame before anything else goes on. */
 #ifndef FF_EXEC_NATIVE_H
 #define FF_EXEC_NATIVE_H
 
