@@ -82,7 +82,6 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
   bool global = n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC;
   bool others = n->space == NATIVE_PARAM || n->space == NATIVE_LOCAL; /* where the slow way is for faults alone */
   bool usual = gen_affine_operand(g, n->operands) != NULL;            /* then only what is no row or faults is here */
-  if (a->guard && !n->store) gen_write_back(g, access_written(a, 0)); /* of lanes whose guard is false */
   if (!scalar && g->full && !a->guard && !others && !usual && access_cells_are_faster(a, global))
     access_call_cells(a, global, access_addresses(a));
   else gen_call_handler(g, n);
