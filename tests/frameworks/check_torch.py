@@ -279,12 +279,59 @@ print("right", flush=True)
 """
 
 
-def distributed():
+# Each process has half of a batch. What is left out needs kernels of the wheel: the first exchange of weights (both processes make the same ones) and
+# the division of gradients by the number of processes, which NCCL does here.
+DATA_PARALLEL = """
+import copy, os, torch, torch.distributed as dist, torch.nn.functional as F
+from torch import nn
+import torch._inductor.config
+torch._inductor.config.joint_graph_constant_folding = torch._inductor.config.shape_padding = False
+rank = int(os.environ["RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+torch.manual_seed(0)
+alone = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 4))
+own, batches = copy.deepcopy(alone).to("cuda"), [(torch.randn(8, 16), torch.randn(8, 4)) for _ in range(4)]
+part = slice(4 * rank, 4 * rank + 4)
+
+def averaged(tensor):
+    dist.all_reduce(tensor, op=dist.ReduceOp.AVG)
+    return tensor
+
+def average(state, bucket):
+    return dist.all_reduce(bucket.buffer(), op=dist.ReduceOp.AVG, async_op=True).get_future().then(lambda done: done.value()[0])
+
+def losses(model, inputs, compiled):
+    optimiser = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+    update, loss_of = compiled(optimiser.step), compiled(F.mse_loss)
+    for x, y in inputs:
+        loss = loss_of(model(x), y)
+        loss.backward(torch.tensor(1.0).to(x.device))
+        update()
+        optimiser.zero_grad(set_to_none=True)
+        yield loss.detach()
+
+model = nn.parallel.DistributedDataParallel(torch.compile(own), device_ids=[rank], init_sync=False)
+model.register_comm_hook(None, average)
+local = list(losses(model, [(x[part].to("cuda"), y[part].to("cuda")) for x, y in batches], torch.compile))
+before = torch.tensor([loss.item() for loss in local])
+together = torch.tensor([averaged(loss).item() for loss in local])
+right = torch.stack(list(losses(alone, batches, lambda function: function)))
+weights = [(one.detach().cpu(), other.detach()) for one, other in zip(own.parameters(), alone.parameters(), strict=True)]
+assert not torch.allclose(before, right, 1e-3), "a part of a batch has the loss of all of it"
+assert torch.allclose(together, right, 1e-5), (together, right)
+assert all(torch.allclose(one, other, 1e-4, 1e-6) for one, other in weights), [(one - other).abs().max() for one, other in weights]
+dist.destroy_process_group()
+print("right", flush=True)
+"""
+
+
+def in_two_processes(text):
     """A process for each of two GPUs, as torchrun starts them; NCCL between them."""
     with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "collectives.py")
+        program = os.path.join(folder, "program.py")
         with open(program, "w") as file:
-            file.write(DISTRIBUTED)
+            file.write(text)
         ran = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", program], stdout=subprocess.PIPE, text=True)
     return ran.returncode == 0 and ran.stdout.count("right") == 2
 
@@ -299,7 +346,9 @@ def data_parallel(rows):
     return len(ours.device_ids) == 2 and near(found, right, 1e-5) and near(ours.module.weight.grad, layer.weight.grad, 1e-5)
 
 
-check("torch.distributed over NCCL, two processes", distributed)  # first: before this process has a GPU
+# First: before this process has a GPU.
+check("torch.distributed over NCCL, two processes", lambda: in_two_processes(DISTRIBUTED))
+check("DistributedDataParallel, two processes", lambda: in_two_processes(DATA_PARALLEL))
 check("copies", lambda: torch.equal(gpu(A).cpu(), A))
 check("pinned memory", lambda: torch.equal(A.pin_memory().to("cuda", non_blocking=True).cpu(), A))
 check("memory_stats", lambda: torch.cuda.memory_stats()["num_alloc_retries"] == 0)
