@@ -2,7 +2,8 @@
 /* Copies and sets (Driver API: "Memory Management"). Every form becomes one engine_copy or engine_set.
  *
  * What always holds: an HtoD copy's source may be any host address and its destination must be known to the device,
- * DtoH the other way round; cuMemcpy and the UNIFIED memory type find out by the address. Arrays are engine_array's. */
+ * DtoH the other way round, or both in the device; cuMemcpy and the UNIFIED memory type find out by the address.
+ * Arrays are engine_array's. */
 #include "driver/engine/engine_array.h"
 #include "driver/driver_api/libcuda.h"
 #include "driver/driver_api/libcuda_graph.h"
@@ -34,6 +35,13 @@ static CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from
 #define DEVICE ENGINE_SIDE_DEVICE
 #define ANY ENGINE_SIDE_ANY
 
+/* The destination of a DtoH copy may be device memory. The manual does not say so; PennyLane-Lightning 0.45, which is
+ * in use on GPUs, gives cuBLAS an address in the device for a result of the host (CUBLAS_POINTER_MODE_HOST). */
+static CUresult copy_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream, bool own, bool async) {
+  bool there = engine_pointer_find((uintptr_t)to).memory == ENGINE_DEVICE;
+  return copy_linear((uintptr_t)to, there ? DEVICE : HOST, from, DEVICE, bytes, stream, own, async);
+}
+
 LIBCUDA_PAIR(cuMemcpy, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
              copy_linear(to, ANY, from, ANY, bytes, NULL, own, false))
 LIBCUDA_PAIR(cuMemcpyAsync, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
@@ -43,9 +51,9 @@ LIBCUDA_PAIR(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr to, const void *from, size_t b
 LIBCUDA_PAIR(cuMemcpyHtoDAsync_v2, _ptsz, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),
              copy_linear(to, DEVICE, (uintptr_t)from, HOST, bytes, stream, own, true))
 LIBCUDA_PAIR(cuMemcpyDtoH_v2, _ptds, (void *to, CUdeviceptr from, size_t bytes),
-             copy_linear((uintptr_t)to, HOST, from, DEVICE, bytes, NULL, own, false))
+             copy_to_host(to, from, bytes, NULL, own, false))
 LIBCUDA_PAIR(cuMemcpyDtoHAsync_v2, _ptsz, (void *to, CUdeviceptr from, size_t bytes, CUstream stream),
-             copy_linear((uintptr_t)to, HOST, from, DEVICE, bytes, stream, own, true))
+             copy_to_host(to, from, bytes, stream, own, true))
 LIBCUDA_PAIR(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
              copy_linear(to, DEVICE, from, DEVICE, bytes, NULL, own, false))
 LIBCUDA_PAIR(cuMemcpyDtoDAsync_v2, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),

@@ -338,6 +338,13 @@ static void test_copies(void **state) {
   assert_memory_equal(in, out, 256);
   check(cuMemcpyHtoD_v2(a, in, 257), CUDA_ERROR_INVALID_VALUE);
   check(cuMemcpyHtoD_v2((uintptr_t)out, in, 4), CUDA_ERROR_INVALID_VALUE);
+  /* a "host" destination that is device memory: a copy in the device, within its allocation */
+  succeed(cuMemcpyDtoH_v2((void *)(uintptr_t)(b + 8), a, 16));
+  succeed(cuMemcpyDtoH_v2(out, b, 256));
+  assert_memory_equal(out, in, 8);
+  assert_memory_equal(out + 8, in, 16);
+  assert_memory_equal(out + 24, in + 24, 232);
+  check(cuMemcpyDtoH_v2((void *)(uintptr_t)(b + 248), a, 16), CUDA_ERROR_INVALID_VALUE);
   succeed(cuMemsetD8_v2(a, 0xab, 256));
   succeed(cuMemsetD32_v2(a + 8, 0x01020304, 2));
   succeed(cuMemsetD2D16_v2(a + 32, 32, 0x1122, 3, 2));
