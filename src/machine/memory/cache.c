@@ -62,10 +62,9 @@ static bool ages_are_whole(const cache_set *s, uint32_t ways) {
 }
 
 static void few_close(cache *c) {
-  for (uint64_t set = 0; set < c->sets.by; set++) {
-    c->few[set] = (cache_set){.prints = {0}};
-    for (uint32_t w = 0; w < CACHE_FEW_WAYS; w++) c->few[set].ages[w] = (int8_t)(w < c->ways ? w : CACHE_NO_WAY);
-  }
+  cache_set empty = {.prints = {0}};
+  for (uint32_t w = 0; w < CACHE_FEW_WAYS; w++) empty.ages[w] = (int8_t)(w < c->ways ? w : CACHE_NO_WAY);
+  for (uint64_t set = 0; set < c->sets.by; set++) c->few[set] = empty;
 }
 
 /* An empty way, else the oldest. */
