@@ -20,17 +20,49 @@ static inline warp *warp_at(const event_heap *heap, const warp_table *warps, uin
 }
 
 /* What comes soon is fetched into the host's caches meanwhile (the warps of 132 SMs, their streams and the tables that
- * their accesses look into do not fit there): the warp itself when its event has come within two levels of the first,
- * and what the warp will look at when that is one level. */
+ * their accesses look into do not fit there): first the warp itself, then what it will look at, in the order in which
+ * one says where the next is. */
+static inline void prefetch_warp(const warp *w) {
+  for (size_t byte = 0; byte < offsetof(warp, ring); byte += 64) __builtin_prefetch((const char *)w + byte);
+}
+
+static inline void prefetch_records(const warp *w) {
+  __builtin_prefetch(w->cursor.at);
+  __builtin_prefetch(w->scheduler);
+  if (w->record) __builtin_prefetch(w->record);
+}
+
+static inline warp *warp_ahead(const event_wheel *w, const front_end *f, uint32_t distance) {
+  uint32_t place = w->at + distance;
+  if (place >= w->run.count || event_kind_of(w->run.items[place]) != EVENT_WARP) return NULL;
+  return f->warps->items[event_index(w->run.items[place])];
+}
+
+/* By the run: each at its distance from the next event. */
+static inline void prefetch_ahead(const event_wheel *wheel, const front_end *f) {
+  enum { TABLES_NEAR = 1, TABLES_FAR = 4, RECORDS = 8, WARPS = 12, PLACES = 15 };
+  warp *w;
+  if (wheel->at + PLACES < wheel->run.count)
+    __builtin_prefetch(&f->warps->items[event_index(wheel->run.items[wheel->at + PLACES])]);
+  if ((w = warp_ahead(wheel, f, WARPS))) prefetch_warp(w);
+  if ((w = warp_ahead(wheel, f, RECORDS))) prefetch_records(w);
+  if ((w = warp_ahead(wheel, f, TABLES_FAR))) access_prefetch(f->accesses, w);
+  if ((w = warp_ahead(wheel, f, TABLES_NEAR))) access_prefetch_near(f->accesses, w);
+}
+
 void loop_prefetch(const event_heap *heap, const front_end *f) {
+  if (heap->wheel && heap->wheel->moved) {
+    prefetch_ahead(heap->wheel, f);
+    return;
+  }
+  /* when its event has come within two levels of the first, and when that is one level */
   const warp *next = warp_at(heap, f->warps, heap->risen[0]), *later = warp_at(heap, f->warps, heap->risen[1]);
   if (next) {
     __builtin_prefetch(next->cursor.at);
     __builtin_prefetch(next->scheduler);
     access_prefetch(f->accesses, next);
   }
-  if (later)
-    for (size_t byte = 0; byte < offsetof(warp, ring); byte += 64) __builtin_prefetch((const char *)later + byte);
+  if (later) prefetch_warp(later);
 }
 
 void loop_run_event(event_loop *l, event e) {

@@ -42,15 +42,41 @@ static inline uint32_t event_index(event e) { return (uint32_t)e.key & 0x0ffffff
 static inline uint32_t event_own_index(event e) { return (uint32_t)e.key & ((1u << EVENT_TENANT_SHIFT) - 1); }
 static inline uint32_t event_tenant(event e) { return (uint32_t)e.key >> EVENT_TENANT_SHIFT & 15; }
 
+/* A queue of many events is mostly not sorted. What comes later than `unit`, a piece of time of 2^shift picoseconds,
+ * may be in the wheel; what came out of it is in `run`, in order; everything else, and all of a short queue, is in the
+ * heap. The least of run and heap comes before all that is in the wheel.
+ *
+ * Pieces have slots by the digits of their numbers, of EVENT_DIGIT bits each: an event is at the highest digit in which
+ * its piece differs from `unit`, where its own is the larger one. So the first slot of the lowest digit that has any
+ * comes next; if that is not the last digit's, its events are hung up anew, each at a lower one. An event is touched a
+ * few times, whatever there are of others. */
+enum { EVENT_DIGIT = 8, EVENT_DIGITS = 64 / EVENT_DIGIT, EVENT_SLOTS = 1 << EVENT_DIGIT };
+typedef struct event_list { /* as they were put */
+  event *items;
+  uint32_t count, capacity;
+} event_list;
+typedef struct event_wheel {
+  event_list run; /* from `at` on what is next, in order */
+  uint32_t at;
+  bool moved; /* the latest event was of the run */
+  uint64_t unit;
+  uint32_t shift;
+  uint32_t inside;                              /* events in slots */
+  uint64_t any[EVENT_DIGITS][EVENT_SLOTS / 64]; /* a bit for each slot that has some */
+  event_list slots[EVENT_DIGITS][EVENT_SLOTS];
+} event_wheel;
+
 typedef struct event_heap {
   event *items;
+  event_wheel *wheel; /* NULL: all events are in `items` */
   uint32_t count, capacity, order;
   ps now;    /* of the latest event that was taken: none is put before it */
   bool hole; /* items[0] has been popped, and is counted still */
   /* Where an entry came to stand, one and two levels below the first, when one sank the last time: what is there now
    * comes soon. 0: nowhere. */
   uint32_t risen[2];
-  ps next_time; /* of the next event, or `horizon` if that is earlier; UINT64_MAX: there is none */
+  ps first;     /* the time of the next event */
+  ps next_time; /* the same, or `horizon` if that is earlier; both: UINT64_MAX: there is none */
   /* when a tenant that waits for a time goes on (device.c): no warp runs past it; UINT64_MAX: never */
   ps horizon;
   /* Of a slice of a GPU, which has a queue of its own (device.c), the horizon may be another slice's next event, too: a
@@ -58,6 +84,9 @@ typedef struct event_heap {
   bool slice;
   ps own_horizon;
 } event_heap;
+/* An empty queue has a wheel from now on, for a GPU of so many SMs: the more, the shorter are its pieces of time. */
+void event_heap_widen(event_heap *heap, uint64_t sms);
+void event_heap_free(event_heap *heap);
 /* time >= heap->now */
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index);
 /* The same, before all that is in the queue for that time. */
@@ -75,8 +104,9 @@ static inline ps event_own_next(const event_heap *heap) {
   ps next = event_next(heap);
   return next < heap->own_horizon ? next : heap->own_horizon;
 }
-static inline bool event_any(const event_heap *heap) { return heap->count > heap->hole; }
-
+static inline bool event_any(const event_heap *heap) {
+  return heap->count > heap->hole || (heap->wheel && heap->wheel->at < heap->wheel->run.count);
+}
 /* What one simulation has in the event queue, which several may share: its time, and how many of the events are its
  * own. */
 typedef struct agenda {

@@ -66,5 +66,6 @@ bool access_begin(access_path *a, struct warp *w, const uint64_t *record, ps *ti
 bool access_continue(access_path *a, struct warp *w, ps *time);
 /* Asks the host's caches for what the warp's next access_continue will read first. */
 void access_prefetch(const access_path *a, const struct warp *w);
+void access_prefetch_near(const access_path *a, struct warp *w); /* a little later */
 
 #endif

@@ -42,7 +42,7 @@ warp *warp_take(warp_table *table, arena *memory) {
 
 /* What is next in the heap comes before `time`: the warp comes back then. (Where only another slice of the GPU is next,
  * event_own_next is not before `time`, and nothing of this slice comes between.) */
-static bool gives_way(front_end *f, warp *w, ps time) {
+static inline bool gives_way(front_end *f, warp *w, ps time) {
   if (f->heap->next_time >= time) return false;
   if (event_own_next(f->heap) >= time) event_push_first(f->heap, time, EVENT_WARP, w->index);
   else event_push(f->heap, time, EVENT_WARP, w->index);

@@ -37,6 +37,7 @@ typedef struct warp {
   bool asleep;
   bool woken;  /* batches: a page that it waited for has come since it last looked, */
   bool verify; /* and: `waiting` may be too much */
+  bool near;   /* the host's caches have been asked for the first lines of its access (access_prefetch_near) */
   bool marked; /* between ENTER and LEAVE, on a machine with stacks: stacks.h */
   trace_cursor cursor;
   struct block *block;

@@ -322,7 +322,7 @@ static void prefetch_near(const access_path *a, const sm *m, uint64_t line) {
 
 static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
   if (count < MANY_LINES) {
-    for (uint32_t i = 0; i < count; i++) prefetch_near(p->path, p->m, lines[i]);
+    for (uint32_t i = p->w->near ? NEAR : 0; i < count; i++) prefetch_near(p->path, p->m, lines[i]);
     return;
   }
   for (uint32_t i = 1; i < FAR && i < count; i++) prefetch_far(p->path, p->m, lines[i]);
@@ -344,6 +344,15 @@ void access_prefetch(const access_path *a, const warp *w) {
   for (uint32_t i = 0; i < count && i < NEAR; i++) prefetch_far(a, w->sm, lines[i]);
 }
 
+void access_prefetch_near(const access_path *a, warp *w) {
+  if (!w->record) return;
+  const uint64_t *lines = w->record + 2 + w->first_line;
+  uint32_t count = trace_access_lines(*w->record) - w->first_line;
+  if (count >= MANY_LINES) return; /* it looks ahead by itself */
+  w->near = true;
+  for (uint32_t i = 0; i < count && i < NEAR; i++) prefetch_near(a, w->sm, lines[i]);
+}
+
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
 static bool send_lines(progress *p, uint64_t limit) {
   warp *w = p->w;
@@ -351,6 +360,7 @@ static bool send_lines(progress *p, uint64_t limit) {
   const uint64_t *lines = w->record + 2 + w->first_line;
   uint32_t count = trace_access_lines(*w->record) - w->first_line;
   prefetch_first(p, lines, count);
+  w->near = false;
   for (uint64_t left = w->todo; left && !p->blocked; left &= left - 1) {
     if (p->at > limit) return false;
     uint32_t i = (uint32_t)__builtin_ctzll(left);

@@ -120,6 +120,7 @@ device *device_create(const machine_spec *spec, uint32_t near, bool shared) {
   d->shared = shared;
   d->sm_total = (uint32_t)spec->sm_count + near;
   d->heap.next_time = d->heap.horizon = UINT64_MAX;
+  event_heap_widen(&d->heap, spec->sm_count);
   d->slice_owner = d->running = TENANTS;
   sms_make(d);
   memory_make(d);
@@ -143,7 +144,7 @@ static void device_free(device *d) {
   tier_set_free(&d->tiers);
   frames_free(d->frames);
   hash_free(d->hash);
-  free(d->heap.items);
+  event_heap_free(&d->heap);
   free(d->warps.items);
   free(d->warps.free.items);
   pthread_mutex_destroy(&d->work);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of the model against naive ones: the event heap, slots, the LRU table, the cache (few ways and many),
- * division by multiplication. */
+/* The tables of the model against naive ones: the event heap and its wheel, slots, the LRU table, the cache (few ways
+ * and many), division by multiplication. */
 #include "rig.h"
 
 #include <stdlib.h>
@@ -31,43 +31,99 @@ static void test_events_rise(void **state) {
   assert_int_equal(event_index(heap.items[0]), 2);
   assert_int_equal(heap.risen[0], 2);
   assert_int_equal(heap.risen[1], 0);
-  free(heap.items);
+  event_heap_free(&heap);
 }
 
-static void test_event_heap(void **state) {
-  enum { MOST = 500 };
-  event_heap heap = {.next_time = UINT64_MAX, .horizon = UINT64_MAX};
+/* Some time from now: near, or with a wheel as far as any of its digits. */
+static ps random_wait(const event_heap *heap) {
+  return random_below(heap->wheel && random_below(3) == 0 ? UINT64_C(1) << random_below(40) : 20);
+}
+
+static void check_events(event_heap *heap, uint64_t most, int steps) {
+  enum { PUSHES = 20000 };
   struct {
     ps time;
-    uint32_t order;
-    bool in;
-  } naive[20000];
+    bool in, first;
+  } *naive = ff_alloc(PUSHES * sizeof *naive);
   uint32_t count = 0, inside = 0;
-  for (int step = 0; step < 30000; step++) {
-    bool push = inside == 0 || (inside < MOST && count < 20000 && random_below(100) < 52);
-    if (push && count == 20000) break;
+  for (int step = 0; step < steps; step++) {
+    bool push = inside == 0 || (inside < most && count < PUSHES && random_below(100) < 52);
+    if (push && count == PUSHES) break;
     if (push) {
-      ps time = heap.now + random_below(20);
+      ps time = heap->now + random_wait(heap);
       /* they are numbered anew now, or soon */
-      if (heap.order < 1000 && random_below(100) == 0) heap.order = UINT32_MAX - (uint32_t)random_below(3);
+      if (heap->order < 1000 && random_below(100) == 0) heap->order = UINT32_MAX - (uint32_t)random_below(3);
       naive[count].time = time;
       naive[count].in = true;
-      event_push(&heap, time, EVENT_WARP, count++);
+      naive[count].first = random_below(50) == 0;
+      for (uint32_t i = 0; i < count; i++) /* one at most is the first of its time */
+        if (naive[i].in && naive[i].time == time && naive[i].first) naive[count].first = false;
+      (naive[count].first ? event_push_first : event_push)(heap, time, EVENT_WARP, count);
+      count++;
       inside++;
     } else {
       uint32_t first = UINT32_MAX;
       for (uint32_t i = 0; i < count; i++)
-        if (naive[i].in && (first == UINT32_MAX || naive[i].time < naive[first].time)) first = i;
-      assert_int_equal(heap.next_time, naive[first].time);
-      assert_int_equal(event_next(&heap), naive[first].time);
-      event e = event_pop(&heap);
+        if (naive[i].in && (first == UINT32_MAX || naive[i].time < naive[first].time ||
+                            (naive[i].time == naive[first].time && naive[i].first)))
+          first = i;
+      assert_int_equal(heap->next_time, naive[first].time);
+      assert_int_equal(event_next(heap), naive[first].time);
+      event e = event_pop(heap);
       assert_int_equal(event_index(e), first); /* the earliest; of equal ones, the first that came */
       assert_int_equal(event_kind_of(e), EVENT_WARP);
       naive[first].in = false;
       inside--;
     }
-    assert_int_equal(event_any(&heap), inside > 0);
+    assert_int_equal(event_any(heap), inside > 0);
   }
+  free(naive);
+}
+
+/* What the host puts late comes before what is in the wheel's run already. */
+static void check_back(event_heap *heap) {
+  ps now = heap->now;
+  for (uint32_t i = 0; i < 100; i++) event_push(heap, now + 100000 + i * 10, EVENT_WARP, i);
+  assert_int_equal(event_index(event_pop(heap)), 0);
+  event_back(heap, now + 50);
+  event_push(heap, now + 50, EVENT_WARP, 1000);
+  assert_int_equal(heap->next_time, now + 50);
+  assert_int_equal(event_index(event_pop(heap)), 1000);
+  for (uint32_t i = 1; i < 100; i++) assert_int_equal(event_index(event_pop(heap)), i);
+}
+
+static event_heap heap_of(uint64_t sms) {
+  event_heap heap = {.next_time = UINT64_MAX, .horizon = UINT64_MAX};
+  if (sms) event_heap_widen(&heap, sms);
+  return heap;
+}
+
+static void test_event_wheel(void **state) {
+  static const uint32_t sms[] = {1, 15, 132, 30000};
+  for (int i = 0; i < 8; i++) {
+    event_heap heap = heap_of(sms[i % 4]);
+    check_events(&heap, i < 4 ? 500 : 80, 8000);
+    while (event_any(&heap)) event_pop(&heap);
+    check_back(&heap);
+    event_heap_free(&heap);
+  }
+}
+
+/* Most events are in the wheel, and few are put there more than once: a queue's length costs nothing. */
+static void test_wheel_holds(void **state) {
+  event_heap heap = heap_of(132);
+  for (uint32_t i = 0; i < 8000; i++) event_push(&heap, 1000 + random_below(50000), EVENT_WARP, i);
+  assert_in_range(heap.wheel->inside, 7900, 8000);
+  for (uint32_t i = 0; i < 4000; i++) event_pop(&heap);
+  assert_in_range(heap.count + heap.wheel->run.count - heap.wheel->at, 1, 300);
+  while (event_any(&heap)) event_pop(&heap);
+  assert_int_equal(heap.wheel->inside, 0);
+  event_heap_free(&heap);
+}
+
+static void test_event_heap(void **state) {
+  event_heap heap = heap_of(0);
+  check_events(&heap, 500, 30000);
   while (event_any(&heap)) event_pop(&heap);
   assert_int_equal(heap.next_time, UINT64_MAX);
   assert_int_equal(event_next(&heap), UINT64_MAX);
@@ -95,7 +151,7 @@ static void test_event_heap(void **state) {
   assert_int_equal(event_own_next(&heap), 2000);
   assert_int_equal(event_index(event_pop(&heap)), 2);
   assert_int_equal(event_own_next(&heap), 3000);
-  free(heap.items);
+  event_heap_free(&heap);
 }
 
 /* ---- slots ---- */
@@ -331,9 +387,10 @@ static void test_division(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_events_rise), cmocka_unit_test(test_slots),
-      cmocka_unit_test(test_lru),        cmocka_unit_test(test_lru_census),  cmocka_unit_test(test_cache),
-      cmocka_unit_test(test_division),   cmocka_unit_test(test_dirty_lines),
+      cmocka_unit_test(test_event_heap),  cmocka_unit_test(test_event_wheel), cmocka_unit_test(test_wheel_holds),
+      cmocka_unit_test(test_events_rise), cmocka_unit_test(test_slots),       cmocka_unit_test(test_lru),
+      cmocka_unit_test(test_lru_census),  cmocka_unit_test(test_cache),       cmocka_unit_test(test_division),
+      cmocka_unit_test(test_dirty_lines),
   };
   return cmocka_run_group_tests_name("tables", tests, NULL, NULL);
 }
