@@ -74,9 +74,9 @@ static inline ps first_time(const event_heap *heap) {
 
 /* ---- the wheel ---- */
 
-/* The run is filled when it is SHORT, until it is LONG or what comes then is not NEAR. A queue with a heap of FEW does
- * without a wheel. A slot of MANY events is sorted in n log n. */
-enum { RUN_SHORT = 16, RUN_LONG = 24, RUN_NEAR = 8, FEW = 64, MANY = 64 };
+/* The run is filled when it is SHORT, until it is LONG or what comes then is not NEAR. A slot of MANY events is sorted
+ * in n log n. */
+enum { RUN_SHORT = 16, RUN_LONG = 24, RUN_NEAR = 8, MANY = 64 };
 
 static inline uint64_t unit_of(const event_wheel *w, event e) { return event_time(e) >> w->shift; }
 
@@ -186,10 +186,13 @@ static void gather(event_heap *heap) {
 
 /* ---- both ---- */
 
-/* An SM has an event in some 5 ns while it is busy: a piece of time has about eight. */
+/* An SM has an event in some 5 ns while it is busy: a piece of time has about eight. A heap of FEW events is as fast as
+ * the wheel, and faster where many of them wait long for far-faults. */
+enum { FEW = 1024 };
 void event_heap_widen(event_heap *heap, uint64_t sms) {
   FF_ASSERT(!event_any(heap) && !heap->wheel);
   heap->wheel = ff_alloc(sizeof *heap->wheel);
+  heap->wheel->few = FEW;
   while (UINT64_C(1) << heap->wheel->shift < 20000 / sms) heap->wheel->shift++;
 }
 
@@ -222,7 +225,7 @@ static inline void push(event_heap *heap, ps time, uint32_t order, event_kind ki
   FF_ASSERT(time >= heap->now);
   event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)order << 32 | (uint32_t)kind << 28 | index};
   event_wheel *w = heap->wheel;
-  if (w && (w->inside || heap->count >= FEW) && time >= heap->first && time >> w->shift > w->unit) {
+  if (w && (w->inside || heap->count >= w->few) && time >= heap->first && time >> w->shift > w->unit) {
     put(w, fresh); /* the next one stays the next */
     return;
   }

@@ -62,6 +62,7 @@ typedef struct event_wheel {
   uint64_t unit;
   uint32_t shift;
   uint32_t inside;                              /* events in slots */
+  uint32_t few;                                 /* a queue with a heap of so many does without a wheel */
   uint64_t any[EVENT_DIGITS][EVENT_SLOTS / 64]; /* a bit for each slot that has some */
   event_list slots[EVENT_DIGITS][EVENT_SLOTS];
 } event_wheel;
