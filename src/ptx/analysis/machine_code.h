@@ -5,7 +5,7 @@
  * The pipes are those of NVIDIA's documentation (Nsight Compute, "Pipelines"): FMA has fp32 arithmetic and integer
  * multiplication, ALU the other integer, logic and comparison instructions, XU special functions and conversions,
  * LSU shared and local memory. Sequences (division, 64-bit integers, square roots) are as long as the code that ptxas
- * makes for compute capability 7.x: docs/timing.md compares the counts. */
+ * makes for compute capability 7.x: docs/timing-evidence.md compares the counts. */
 #ifndef FF_PTX_MACHINE_CODE_H
 #define FF_PTX_MACHINE_CODE_H
 
