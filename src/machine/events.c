@@ -225,7 +225,7 @@ static inline void push(event_heap *heap, ps time, uint32_t order, event_kind ki
   FF_ASSERT(time >= heap->now);
   event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)order << 32 | (uint32_t)kind << 28 | index};
   event_wheel *w = heap->wheel;
-  if (w && (w->inside || heap->count >= w->few) && time >= heap->first && time >> w->shift > w->unit) {
+  if (w && (w->inside || heap->count >= w->few) && time > heap->first && time >> w->shift > w->unit) {
     put(w, fresh); /* the next one stays the next */
     return;
   }

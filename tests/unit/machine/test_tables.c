@@ -122,6 +122,21 @@ static void test_wheel_holds(void **state) {
   event_heap_free(&heap);
 }
 
+/* What was reserved, and what comes before all others, has its turn also where a heap has just become long enough for
+ * the wheel. */
+static void test_wheel_ties(void **state) {
+  enum { EVENTS = 64, RESERVED = 100, FIRST };
+  event_heap heap = heap_of(132);
+  uint32_t order = event_reserve(&heap);
+  for (uint32_t i = 0; i < EVENTS; i++) event_push(&heap, 1000000, EVENT_WARP, i);
+  event_push_reserved(&heap, 1000000, order, EVENT_WARP, RESERVED);
+  event_push_first(&heap, 1000000, EVENT_WARP, FIRST);
+  assert_int_equal(event_index(event_pop(&heap)), FIRST);
+  assert_int_equal(event_index(event_pop(&heap)), RESERVED);
+  for (uint32_t i = 0; i < EVENTS; i++) assert_int_equal(event_index(event_pop(&heap)), i);
+  event_heap_free(&heap);
+}
+
 static void test_event_heap(void **state) {
   event_heap heap = heap_of(0);
   check_events(&heap, 500, 30000);
@@ -388,10 +403,10 @@ static void test_division(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_event_heap),  cmocka_unit_test(test_event_wheel), cmocka_unit_test(test_wheel_holds),
-      cmocka_unit_test(test_events_rise), cmocka_unit_test(test_slots),       cmocka_unit_test(test_lru),
-      cmocka_unit_test(test_lru_census),  cmocka_unit_test(test_cache),       cmocka_unit_test(test_division),
-      cmocka_unit_test(test_dirty_lines),
+      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_event_wheel), cmocka_unit_test(test_wheel_holds),
+      cmocka_unit_test(test_wheel_ties), cmocka_unit_test(test_events_rise), cmocka_unit_test(test_slots),
+      cmocka_unit_test(test_lru),        cmocka_unit_test(test_lru_census),  cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_division),   cmocka_unit_test(test_dirty_lines),
   };
   return cmocka_run_group_tests_name("tables", tests, NULL, NULL);
 }
