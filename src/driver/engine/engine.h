@@ -388,7 +388,8 @@ ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
  * (engine_grids.c). flags: CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_*. cudaErrorInvalidValue: no launch, more than there
  * are devices, other flags, kernels or shapes that differ; cudaErrorInvalidDeviceFunction: no kernel;
  * cudaErrorInvalidResourceHandle: a default stream, or none; cudaErrorInvalidDevice: two of one device;
- * cudaErrorStreamCaptureUnsupported; and those of engine_launch_run, where those before it have been launched. */
+ * cudaErrorStreamCaptureUnsupported; cudaErrorNotSupported: kernels that may wait for each other in a program that is
+ * checked; and those of engine_launch_run. Any of these: none was launched. */
 ENGINE_API cudaError_t engine_grids_run(const engine_launch *list, unsigned count, unsigned flags);
 
 /* ---- device ---- */

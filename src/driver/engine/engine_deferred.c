@@ -511,3 +511,33 @@ cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *s
   free(params);
   return error;
 }
+
+/* ---- launches on several devices ---- */
+
+/* While the engine's lock is free, a lane's job is a kernel that has given way, or none. */
+static bool lane_meets(const engine_lane *lane, uint64_t meeting) {
+  if (lane->job && lane->job->launch.grids.meeting == meeting) return true;
+  for (const later *op = lane->first; op; op = op->next)
+    if (op->params.kind == ENGINE_NODE_KERNEL && !op->is_hint && op->params.launch.grids.meeting == meeting)
+      return true;
+  return false;
+}
+
+bool engine_deferred_meet(uint64_t meeting) {
+  for (uint32_t i = 0; i < LANES; i++)
+    if (lane_meets(&lanes[i], meeting)) return true;
+  return false;
+}
+
+bool engine_deferred_has_room(const engine_launch *launch, uint32_t kernels) {
+  if (ff_engine.check) {
+    engine_say(
+        "%s may wait for what it does on another device, and a program that is checked runs one kernel at a time",
+        launch->function->title);
+    return false;
+  }
+  for (uint32_t i = 0; i < LANES && kernels; i++)
+    if (!lanes[i].job) kernels--;
+  if (kernels) too_many(launch);
+  return !kernels;
+}

@@ -2,7 +2,11 @@
 /* Cooperative kernels on several devices that can synchronise with each other (Driver API,
  * cuLaunchCooperativeKernelMultiDevice). They are launched one after the other; one that waits for the others at a
  * barrier of all grids only polls then, and gives way (engine_deferred.c). Where they meet is a word of memory that
- * all devices reach. A word is used again MEETINGS launches later: more kernels than EXEC_GIVEN_MAX cannot wait. */
+ * all devices reach, and that no other launch has until the last of them is over.
+ *
+ * All of them are launched, or none: kernels before one that was refused would wait for it for ever. Between two of
+ * them there are none of another such call, or each could have one device and wait for the other. */
+#include <pthread.h>
 #include <string.h>
 
 #include "driver/engine/engine_graph.h"
@@ -12,10 +16,12 @@
 
 enum { NO_SYNC_BEFORE = 1, NO_SYNC_AFTER = 2 }; /* CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_* */
 #define MEETING_BYTES 64u
-#define MEETINGS (2 * EXEC_GIVEN_MAX)
+#define ROOM_MEETINGS 128u
 
-static const exec_allocation *words;
-static unsigned meetings; /* so far */
+/* held for a whole call; the engine's lock comes after it */
+static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
+static FF_VEC(uint64_t) rooms; /* each has ROOM_MEETINGS words */
+static size_t latest;          /* of all words, the one that was used last */
 
 static bool same_shape(const engine_launch *a, const engine_launch *b) {
   return !memcmp(a->grid, b->grid, sizeof a->grid) && !memcmp(a->block, b->block, sizeof a->block) &&
@@ -71,35 +77,78 @@ static cudaError_t join(const engine_launch *list, unsigned count, const int *de
   return error;
 }
 
+static bool add_room(void) {
+  const exec_allocation *room;
+  if (exec_memory_allocate(ff_engine.memory, ROOM_MEETINGS * MEETING_BYTES, 0, EXEC_MEMORY_DEVICE,
+                           "where cooperative grids meet", &room, NULL))
+    return false;
+  exec_memory_exempt(room);
+  FF_PUSH(&rooms, room->address);
+  return true;
+}
+
+/* One that no launch has; 0: all are in use. */
+static uint64_t free_meeting(void) {
+  size_t all = rooms.count * ROOM_MEETINGS;
+  for (size_t n = 1; n <= all; n++) {
+    size_t at = (latest + n) % all;
+    uint64_t address = rooms.items[at / ROOM_MEETINGS] + at % ROOM_MEETINGS * MEETING_BYTES;
+    if (engine_deferred_meet(address)) continue;
+    latest = at;
+    return address;
+  }
+  return 0;
+}
+
 static cudaError_t new_meeting(uint64_t *meeting) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  if (!words && exec_memory_allocate(ff_engine.memory, MEETINGS * MEETING_BYTES, 0, EXEC_MEMORY_DEVICE,
-                                     "where cooperative grids meet", &words, NULL))
-    error = cudaErrorMemoryAllocation;
-  else {
-    exec_memory_exempt(words);
-    *meeting = words->address + meetings++ % MEETINGS * MEETING_BYTES;
-    memset((void *)(uintptr_t)*meeting, 0, MEETING_BYTES);
-  }
+  *meeting = free_meeting();
+  if (!*meeting && add_room()) *meeting = free_meeting();
+  if (*meeting) memset((void *)(uintptr_t)*meeting, 0, MEETING_BYTES);
+  else error = cudaErrorMemoryAllocation;
   engine_leave();
   return error;
 }
 
-cudaError_t engine_grids_run(const engine_launch *list, unsigned count, unsigned flags) {
-  uint64_t meeting = 0;
-  int device[ENGINE_DEVICES_MAX];
-  cudaError_t error = check_list(list, count, flags, device);
+/* Can all of them be launched, and wait for each other? */
+static cudaError_t check_launches(const engine_launch *launches, unsigned count) {
+  cudaError_t error = engine_enter_during_kernel();
+  if (error) return error;
+  uint32_t lanes = 0;
+  for (unsigned i = 0; i < count && !error; i++) error = engine_launch_check_locked(&launches[i], &lanes);
+  if (!error && count > 1 && lanes && !engine_deferred_has_room(&launches[0], lanes))
+    error = ff_engine.check ? cudaErrorNotSupported : cudaErrorLaunchOutOfResources;
+  engine_leave();
+  return error;
+}
+
+static cudaError_t launch_all(engine_launch *launches, unsigned count, unsigned flags, const int *device) {
+  uint64_t meeting;
+  cudaError_t error = check_launches(launches, count);
   if (!error) error = new_meeting(&meeting);
-  if (!error && !(flags & NO_SYNC_BEFORE)) error = join(list, count, device);
+  if (!error && !(flags & NO_SYNC_BEFORE)) error = join(launches, count, device);
   for (unsigned i = 0; i < count && !error; i++) {
-    engine_launch launch = list[i];
-    launch.cooperative = true;
-    launch.grids = (exec_grids){.meeting = meeting, .rank = i, .count = count};
+    launches[i].grids = (exec_grids){.meeting = meeting, .rank = i, .count = count};
     engine_device_mean(device[i]);
-    error = engine_launch_run(&launch);
+    error = engine_launch_run(&launches[i]);
   }
   engine_device_mean(-1);
-  if (!error && !(flags & NO_SYNC_AFTER)) error = join(list, count, device);
+  if (!error && !(flags & NO_SYNC_AFTER)) error = join(launches, count, device);
+  return error;
+}
+
+cudaError_t engine_grids_run(const engine_launch *list, unsigned count, unsigned flags) {
+  int device[ENGINE_DEVICES_MAX];
+  engine_launch launches[ENGINE_DEVICES_MAX];
+  cudaError_t error = check_list(list, count, flags, device);
+  if (error) return error;
+  for (unsigned i = 0; i < count; i++) {
+    launches[i] = list[i];
+    launches[i].cooperative = true;
+  }
+  pthread_mutex_lock(&launching);
+  error = launch_all(launches, count, flags, device);
+  pthread_mutex_unlock(&launching);
   return error;
 }

@@ -360,6 +360,8 @@ cudaError_t engine_set_on(engine_set set, engine_stream *stream, bool graph);
 /* The parameter block, the caller's, and what the function is; or why it cannot be launched so. */
 cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, engine_function_info *info,
                                       unsigned char **params);
+/* Why it cannot be launched now, if so; adds 1 to *lanes if its kernel may wait and its stream has no lane. */
+cudaError_t engine_launch_check_locked(const engine_launch *launch, uint32_t *lanes);
 cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream); /* with `packed` */
 cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
                                  unsigned char *params,
@@ -423,6 +425,10 @@ cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *s
 bool engine_deferred_can(void); /* does this thread's kernel give way? then by */
 void engine_deferred_give_way(void *unused);
 void engine_deferred_forget(void); /* in a forked child */
+/* engine_grids.c: has a launch that is queued or has given way this meeting? can this many kernels give way, too? (If
+ * not, it says why, about the kernel of `launch`.) */
+bool engine_deferred_meet(uint64_t meeting);
+bool engine_deferred_has_room(const engine_launch *launch, uint32_t kernels);
 
 /* engine_capture.c: before work is put on a stream. cudaSuccess and *taken: it became a node. Else the stream is not
  * captured, or the error ends the capture. `async`: may the call be captured at all? */

@@ -446,6 +446,26 @@ cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, e
   return error;
 }
 
+static cudaError_t check_cooperative(const engine_launch *launch, const engine_function_info *info,
+                                     const engine_stream *stream) {
+  bool fits = !launch->cooperative || grid_blocks(launch) <= resident_blocks(info, launch, stream);
+  return fits ? cudaSuccess : cudaErrorCooperativeLaunchTooLarge;
+}
+
+cudaError_t engine_launch_check_locked(const engine_launch *launch, uint32_t *lanes) {
+  engine_function_info info;
+  engine_launch settled;
+  unsigned char *params;
+  const engine_stream *stream = engine_stream_find(launch->stream);
+  if (!stream) return engine_stream_error(launch->stream);
+  cudaError_t error = engine_launch_pack_locked(launch, stream->device, &info, &params);
+  if (error) return error;
+  free(params);
+  engine_tile_settle(launch, &info, &settled); /* no error: it was checked when it was packed */
+  *lanes += info.kernel.may_wait && !stream->lane;
+  return check_cooperative(&settled, &info, stream);
+}
+
 cudaError_t engine_launch_packed(const engine_launch *asked, const engine_function_info *info, engine_stream *stream,
                                  unsigned char *params, const engine_declared *declared) {
   exec_children children = {0};
@@ -453,12 +473,12 @@ cudaError_t engine_launch_packed(const engine_launch *asked, const engine_functi
   engine_launch settled;
   const engine_launch *launch = &settled;
   engine_tile_settle(asked, info, &settled); /* no error: it was checked when it was packed */
-  if (launch->cooperative && grid_blocks(launch) > resident_blocks(info, launch, stream))
-    return cudaErrorCooperativeLaunchTooLarge;
+  cudaError_t error = check_cooperative(launch, info, stream);
+  if (error) return error;
   engine_print_flush(); /* the manual: at the start of a launch */
   bool is_bound = engine_bound_launch(launch, info, stream, params, &bound);
-  cudaError_t error = is_bound ? run(&bound.launch, &bound.info, stream, bound.params, declared, &children)
-                               : run(launch, info, stream, params, declared, &children);
+  error = is_bound ? run(&bound.launch, &bound.info, stream, bound.params, declared, &children)
+                   : run(launch, info, stream, params, declared, &children);
   if (is_bound) free(bound.params);
   if (children.count && !error) error = run_children(launch, &children, stream);
   exec_children_free(&children);

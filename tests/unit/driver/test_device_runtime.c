@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that call the device runtime's functions for cooperative grids, on one device and on several, as Numba makes
  * them: declared, and defined nowhere. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -118,6 +122,20 @@ static const char hold_ptx[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
                                "  .reg .pred %p; .reg .b32 %r1; .reg .b64 %rd1;\n  ld.param.u64 %rd1, [words];\n"
                                "WAIT: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p, %r1, 0; @%p bra WAIT;\n"
                                "  st.volatile.global.u32 [%rd1+4], %r1; ret;\n}\n";
+
+/* Waits for the first word, meets the other devices, then sets the second one to what that gave and 1 more. */
+static const char meet_ptx[] =
+    ".version 7.8\n.target sm_75\n.address_size 64\n"
+    ".extern .func (.param .b64 result) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
+    ".extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\n"
+    ".visible .entry meet(.param .u64 words) {\n"
+    "  .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %rd<4>;\n  ld.param.u64 %rd1, [words];\n"
+    "WAIT: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p, %r1, 0; @%p bra WAIT;\n"
+    "  { .param .b32 a; .param .b64 b; st.param.b32 [a], 2;\n"
+    "    call.uni (b), cudaCGGetIntrinsicHandle, (a); ld.param.b64 %rd3, [b]; }\n"
+    "  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %rd3; st.param.b32 [b], 0;\n"
+    "    call.uni (c), cudaCGSynchronize, (a, b); ld.param.b32 %r2, [c]; }\n"
+    "  add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd1+4], %r2; ret;\n}\n";
 
 static CUdeviceptr words, sums;
 static CUfunction kernel;
@@ -275,11 +293,127 @@ static void test_several_wrong(void **state) {
   assert_int_equal(cuStreamSynchronize(list[0].stream), 0);
 }
 
+enum { NO_SYNC = 3, PATIENCE_SECONDS = 30 };
+
+/* Not cuStreamSynchronize, which would wait for ever if the kernels did. */
+static void assert_ends(CUstream stream) {
+  time_t last = time(NULL) + PATIENCE_SECONDS;
+  while (cuStreamQuery(stream) != CUDA_SUCCESS && time(NULL) < last) continue;
+  assert_int_equal(cuStreamQuery(stream), CUDA_SUCCESS);
+}
+
+/* Of each device: a kernel with a word to wait for, and one that it sets. */
+static void meeting_kernels(several list[2], void *arguments[2][1], uint32_t *places[2]) {
+  uint32_t *memory;
+  assert_int_equal(cuMemHostAlloc((void **)&memory, 64, SHARED), 0);
+  memset(memory, 0, 64);
+  for (int d = 0; d < 2; d++) {
+    places[d] = memory + 2 * d;
+    arguments[d][0] = &places[d];
+    list[d] = on_device_with(d, arguments[d], meet_ptx, "meet");
+    list[d].grid[0] = list[d].block[0] = 1;
+  }
+}
+
+/* Kernels that wait for each other do so however many launches come meanwhile, and however many are queued. */
+static void test_several_meanwhile(void **state) {
+  enum { MANY = 300 };
+  several early[2], late[2];
+  void *arguments[2][2][1];
+  uint32_t *places[2], *others[2];
+  meeting_kernels(early, arguments[0], places);
+  meeting_kernels(late, arguments[1], others);
+  *places[0] = *others[0] = 1;
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(early, 2, NO_SYNC), 0); /* device 0 waits for device 1 */
+  for (int i = 0; i < MANY; i++) assert_int_equal(cuLaunchCooperativeKernelMultiDevice(late, 1, NO_SYNC), 0);
+  assert_ends(late[0].stream);
+  assert_int_equal(others[0][1], 1);
+  late[0].stream = early[0].stream;
+  others[0][1] = 0;
+  for (int i = 0; i < MANY; i++) assert_int_equal(cuLaunchCooperativeKernelMultiDevice(late, 1, NO_SYNC), 0);
+  assert_int_equal(others[0][1], 0);
+  __atomic_store_n(places[1], 1, __ATOMIC_SEQ_CST);
+  for (int d = 0; d < 2; d++) assert_ends(early[d].stream);
+  assert_true(places[0][1] == 1 && places[1][1] == 1 && others[0][1] == 1);
+}
+
+/* All of them are launched, or none, which would wait for the others. */
+static void test_several_or_none(void **state) {
+  several list[2];
+  void *arguments[2][1];
+  uint32_t *places[2];
+  meeting_kernels(list, arguments, places);
+  *places[0] = *places[1] = 1;
+  list[1].arguments = NULL;
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, 0), CUDA_ERROR_INVALID_VALUE);
+  assert_int_equal(cuStreamQuery(list[0].stream), CUDA_SUCCESS);
+  assert_true(!places[0][1] && !places[1][1]);
+  list[1].arguments = arguments[1];
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, 0), 0);
+  for (int d = 0; d < 2; d++) assert_ends(list[d].stream);
+}
+
+static pthread_barrier_t both_there;
+
+/* Two threads, one in the order of the devices, one in the other, on the same streams: whichever launch comes first
+ * does so on both devices. */
+static void *launch_again_and_again(void *list) {
+  pthread_barrier_wait(&both_there);
+  for (int i = 0; i < 8; i++)
+    if (cuLaunchCooperativeKernelMultiDevice(list, 2, NO_SYNC)) return list;
+  return NULL;
+}
+
+static void test_several_threads(void **state) {
+  several list[2];
+  void *arguments[2][1], *failed;
+  uint32_t *places[2];
+  pthread_t other;
+  meeting_kernels(list, arguments, places);
+  *places[0] = *places[1] = 1;
+  pthread_barrier_init(&both_there, NULL, 2);
+  several backwards[2] = {list[1], list[0]};
+  assert_int_equal(pthread_create(&other, NULL, launch_again_and_again, backwards), 0);
+  assert_null(launch_again_and_again(list));
+  assert_int_equal(pthread_join(other, &failed), 0);
+  assert_null(failed);
+  for (int d = 0; d < 2; d++) assert_ends(list[d].stream);
+}
+
+/* A checked program's kernels run one after the other: those that would wait for each other are refused. */
+static void test_several_checked(void **state) {
+  enum { NOT_SUPPORTED = 801 };
+  several list[2];
+  void *arguments[2][1];
+  uint32_t *places[2];
+  meeting_kernels(list, arguments, places);
+  *places[0] = *places[1] = 1;
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, 0), NOT_SUPPORTED);
+  assert_true(!places[0][1] && !places[1][1]);
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 1, 0), 0);
+  assert_ends(list[0].stream);
+  assert_int_equal(places[0][1], 1);
+}
+
+/* In a process of its own, before there is an engine. */
+static int run_checked(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_checked)};
+  int status = 1;
+  pid_t child = fork();
+  if (!child) {
+    setenv("FARFAULT_CHECKER", "memcheck", 1);
+    exit(cmocka_run_group_tests(tests, open_device, NULL));
+  }
+  return waitpid(child, &status, 0) != child || status;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_synchronises),    cmocka_unit_test(test_ordinary_launch),
       cmocka_unit_test(test_several_devices), cmocka_unit_test(test_several_in_order),
-      cmocka_unit_test(test_several_wrong),
+      cmocka_unit_test(test_several_wrong),   cmocka_unit_test(test_several_meanwhile),
+      cmocka_unit_test(test_several_or_none), cmocka_unit_test(test_several_threads),
   };
-  return cmocka_run_group_tests(tests, open_device, NULL);
+  int checked = run_checked();
+  return cmocka_run_group_tests(tests, open_device, NULL) + checked;
 }
