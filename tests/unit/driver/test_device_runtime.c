@@ -188,6 +188,14 @@ static several on_device(int device, void **arguments) { return on_device_with(d
 
 enum { SHARED = 3 /* cuMemHostAlloc: portable, mapped */, TOTAL = DEVICES * BLOCKS * THREADS };
 
+/* Grid and block; the blocks that differ in y and z only write the same sums. */
+enum { SHAPES = 5 };
+static const unsigned shapes[SHAPES][2][3] = {{{BLOCKS, 1, 1}, {THREADS, 1, 1}},
+                                              {{BLOCKS, 1, 1}, {1, 1, 1}},
+                                              {{1, 1, 1}, {1, 1, 1}},
+                                              {{1, 1, 1}, {5, 3, 7}},
+                                              {{2, 1, 3}, {4, 5, 2}}};
+
 static void test_several_devices(void **state) {
   uint32_t *memory;
   int supported = 0;
@@ -200,15 +208,20 @@ static void test_several_devices(void **state) {
   assert_int_equal(supported, 1);
   for (unsigned count = 1; count <= DEVICES; count++)
     for (unsigned flags = 0; flags <= 3; flags++) {
+      const unsigned *grid = shapes[(count + flags) % SHAPES][0], *block = shapes[(count + flags) % SHAPES][1];
       for (unsigned i = 0; i < DEVICES + DEVICES * BLOCKS + 4 * TOTAL; i++) memory[i] = 77777;
+      for (unsigned d = 0; d < count; d++) {
+        memcpy(list[d].grid, grid, sizeof list[d].grid);
+        memcpy(list[d].block, block, sizeof list[d].block);
+      }
       assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, count, flags), 0);
       for (unsigned d = 0; d < count; d++) assert_int_equal(cuStreamSynchronize(list[d].stream), 0);
       uint32_t expected = (0 + 1 + 2) * 100 * count + ROUNDS * (count * (count - 1) / 2);
-      for (unsigned b = 0; b < DEVICES * BLOCKS; b++) assert_int_equal(sum[b], b < count * BLOCKS ? expected : 77777);
-      uint32_t threads = count * BLOCKS * THREADS;
-      for (uint32_t t = 0; t < threads; t++) {
-        const uint32_t place[] = {t, t / (BLOCKS * THREADS), threads, count};
-        assert_memory_equal(&places[4 * t], place, sizeof place);
+      for (unsigned b = 0; b < DEVICES * BLOCKS; b++) assert_int_equal(sum[b], b < count * grid[0] ? expected : 77777);
+      uint32_t each = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2], threads = count * each;
+      for (uint32_t t = 0; t < TOTAL; t++) {
+        const uint32_t place[] = {t, t / each, threads, count}, none[] = {77777, 77777, 77777, 77777};
+        assert_memory_equal(&places[4 * t], t < threads ? place : none, sizeof place);
       }
     }
   /* one device by its own call: there are no grids to meet */
