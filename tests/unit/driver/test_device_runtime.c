@@ -393,6 +393,33 @@ static void test_several_threads(void **state) {
   for (int d = 0; d < 2; d++) assert_ends(list[d].stream);
 }
 
+/* Only so many kernels can wait at a time: where there is room for one of two, neither is launched. */
+static void test_several_without_room(void **state) {
+  enum { ROOM = 64 /* engine_deferred.c */, OUT_OF_RESOURCES = 701 };
+  several list[2], holder;
+  void *arguments[2][1], *holding[1];
+  uint32_t *places[2], *memory;
+  CUstream held[ROOM - 1];
+  meeting_kernels(list, arguments, places);
+  *places[0] = *places[1] = 1;
+  assert_int_equal(cuMemHostAlloc((void **)&memory, 64, SHARED), 0);
+  memset(memory, 0, 64);
+  holding[0] = &memory;
+  holder = on_device_with(0, holding, hold_ptx, "hold");
+  for (int i = 0; i < ROOM - 1; i++) {
+    assert_int_equal(cuStreamCreate(&held[i], 1), 0);
+    assert_int_equal(cuLaunchKernel(holder.function, 1, 1, 1, 1, 1, 1, 0, held[i], holding, NULL), 0);
+  }
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, NO_SYNC), OUT_OF_RESOURCES);
+  assert_true(!places[0][1] && !places[1][1]);
+  list[0].stream = held[0]; /* which has room of its own */
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, NO_SYNC), 0);
+  __atomic_store_n(memory, 1, __ATOMIC_SEQ_CST);
+  for (int i = 0; i < ROOM - 1; i++) assert_ends(held[i]);
+  assert_ends(list[1].stream);
+  assert_true(places[0][1] == 1 && places[1][1] == 1);
+}
+
 /* A checked program's kernels run one after the other: those that would wait for each other are refused. */
 static void test_several_checked(void **state) {
   enum { NOT_SUPPORTED = 801 };
@@ -422,10 +449,11 @@ static int run_checked(void) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_synchronises),    cmocka_unit_test(test_ordinary_launch),
-      cmocka_unit_test(test_several_devices), cmocka_unit_test(test_several_in_order),
-      cmocka_unit_test(test_several_wrong),   cmocka_unit_test(test_several_meanwhile),
-      cmocka_unit_test(test_several_or_none), cmocka_unit_test(test_several_threads),
+      cmocka_unit_test(test_synchronises),         cmocka_unit_test(test_ordinary_launch),
+      cmocka_unit_test(test_several_devices),      cmocka_unit_test(test_several_in_order),
+      cmocka_unit_test(test_several_wrong),        cmocka_unit_test(test_several_meanwhile),
+      cmocka_unit_test(test_several_or_none),      cmocka_unit_test(test_several_threads),
+      cmocka_unit_test(test_several_without_room),
   };
   int checked = run_checked();
   return cmocka_run_group_tests(tests, open_device, NULL) + checked;
