@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -359,6 +360,18 @@ static void test_several_or_none(void **state) {
   *places[0] = *places[1] = 1;
   list[1].arguments = NULL;
   assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, 0), CUDA_ERROR_INVALID_VALUE);
+  assert_int_equal(cuStreamQuery(list[0].stream), CUDA_SUCCESS);
+  assert_true(!places[0][1] && !places[1][1]);
+  /* on the second device a kernel of that name has shared memory, so that fewer of its blocks are resident */
+  char text[sizeof meet_ptx + 64];
+  const char *body = strstr(meet_ptx, "  .reg");
+  snprintf(text, sizeof text, "%.*s.shared .align 4 .b8 room[49152];\n%s", (int)(body - meet_ptx), meet_ptx, body);
+  several both[2] = {list[0], on_device_with(1, arguments[1], text, "meet")};
+  for (int d = 0; d < 2; d++) {
+    both[d].grid[0] = 200;
+    both[d].block[0] = 1;
+  }
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(both, 2, 0), 720);
   assert_int_equal(cuStreamQuery(list[0].stream), CUDA_SUCCESS);
   assert_true(!places[0][1] && !places[1][1]);
   list[1].arguments = arguments[1];
