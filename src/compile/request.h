@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NATIVE_MAGIC 0x4646524eu /* "NRFF" */
-#define NATIVE_VERSION 12u
+#define NATIVE_VERSION 13u
 #define NATIVE_NONE UINT32_MAX
 
 typedef enum native_op {

@@ -286,7 +286,7 @@ void gen_leave_unless(generator *g, value good, uint32_t pc, const uint64_t *liv
   gen_branch(g, good, on, out, on, GEN_NEARLY_ALWAYS);
   LLVMPositionBuilderAtEnd(g->b, out);
   gen_write_stale(g, live, false);
-  leave(g, pc, EXEC_NATIVE_EXIT);
+  leave(g, pc, EXEC_NATIVE_UNLIKE);
   LLVMPositionBuilderAtEnd(g->b, on);
 }
 
@@ -401,34 +401,39 @@ static uint32_t uniform_slots(const plan *p, uint32_t b, gen_one *slots) {
   return count;
 }
 
-/* Is this the end of block b at a barrier behind which code for full warps goes on, with no more values to keep than
- * there is room for? */
-static bool keeps(const generator *g, uint32_t b, gen_one *slots, uint32_t *count) {
+/* Is this the end of block b at a barrier behind which code for full warps goes on, and tests nothing
+ * (EXEC_NATIVE_KNOWN)? */
+static bool goes_on_behind(const generator *g, uint32_t b) {
   const plan *p = g->plan;
   const native_instr *last = &p->code[p->blocks[b].end - 1];
-  if (!g->full || last->op != NATIVE_EXIT || last->flow != EXEC_FLOW_BARRIER || last->guard != NATIVE_NONE ||
-      p->blocks[b].end == p->count || p->block_of[p->blocks[b].end] != b + 1 || !is_entry(p, b + 1))
-    return false;
-  *count = uniform_slots(p, b + 1, slots);
+  return g->full && last->op == NATIVE_EXIT && last->flow == EXEC_FLOW_BARRIER && last->guard == NATIVE_NONE &&
+         p->blocks[b].end < p->count && p->block_of[p->blocks[b].end] == b + 1 && is_entry(p, b + 1);
+}
+
+/* Are there no more values to keep over that barrier than there is room for? */
+static bool keeps(const generator *g, uint32_t b, gen_one *slots, uint32_t *count) {
+  if (!goes_on_behind(g, b)) return false;
+  *count = uniform_slots(g->plan, b + 1, slots);
   return *count && *count <= EXEC_KEPT;
 }
 
-/* The warp waits at a barrier: what is one number stays that, but for what the barrier itself reads. */
-static bool keep_over_barrier(generator *g, const plan_block *block, const native_instr *barrier) {
+/* The warp waits at a barrier: what is one number stays that, but for what the barrier itself reads. Whether kept or in
+ * the frame, it is linear where code behind relies on that. */
+static void keep_over_barrier(generator *g, const plan_block *block, const native_instr *barrier) {
   gen_one *slots = ff_alloc((g->plan->slot_count + 1) * sizeof *slots);
   uint32_t b = (uint32_t)(block - g->plan->blocks), behind = b + 1, count;
-  bool good = keeps(g, b, slots, &count);
-  if (good) {
+  if (goes_on_behind(g, b)) {
     uint64_t *live = live_at_end(g, block);
     gen_settle_steps(g, &behind, 1, live, block->end - 1);
     free(live);
+  }
+  if (keeps(g, b, slots, &count)) {
     for (uint32_t r = 0; r < barrier->read_count; r++) gen_write_back(g, barrier->operands + r);
     gen_keep(g, slots, count);
     for (uint32_t n = 0; n < count; n++)
       if (!g->slots[slots[n].slot].vector) g->slots[slots[n].slot].stale = false;
   }
   free(slots);
-  return good;
 }
 
 static void end_block(generator *g, const plan_block *block) {

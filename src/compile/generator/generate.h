@@ -236,7 +236,7 @@ void gen_compute(generator *g, const native_instr *n); /* everything but the end
 /* If `condition`, everything that is live goes to the frame (and operand `also`, if it is not NATIVE_NONE) and the
  * interpreter goes on at pc; goes on in a new block. */
 void gen_leave_if(generator *g, value condition, uint32_t pc, uint32_t how, const uint64_t *live, uint32_t also);
-/* Unless `good`, the same at pc, of what the block's end has not put yet. */
+/* Unless `good`, the same at pc, of what the block's end has not put yet; behind a barrier at pc all is tested. */
 void gen_leave_unless(generator *g, value good, uint32_t pc, const uint64_t *live);
 /* A variable of the function: LLVM makes registers of them. */
 value gen_variable(generator *g, LLVMTypeRef type);

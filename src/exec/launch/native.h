@@ -67,9 +67,11 @@ enum {
   EXEC_NATIVE_DECLINE, /* nothing was done: what this code relies on is not so */
   EXEC_NATIVE_NOTHING, /* nothing was done: the instruction is the interpreter's */
   EXEC_NATIVE_AGAIN,   /* another split runs, or the whole warp: at w->pc, with code for these lanes */
+  EXEC_NATIVE_UNLIKE,  /* the interpreter goes on at w->pc, behind which something is not what code relies on */
 };
 /* `at`: index of the decoded instruction to go on at. EXEC_NATIVE_KNOWN: the code has itself left the warp at the
- * barrier before it, and the warp has not run since, so that values that were the same in all lanes still are. */
+ * barrier before it, by EXEC_NATIVE_EXIT, and the warp has not run since, so that values that were one number still
+ * are. */
 #define EXEC_NATIVE_KNOWN 0x80000000u
 typedef uint32_t (*exec_native_function)(core_warp *w, uint32_t at, const exec_native_api *api);
 
