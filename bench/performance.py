@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""performance.py BUILD [--csv FILE] [--doc FILE] [--group NAME,...] [--repeat N]
+"""performance.py BUILD [--csv FILE] [--doc FILE] [--group NAME,...] [--repeat N] [--from FILE]
 performance.py --from FILE --doc FILE [--check]
 
 How fast a build is on this machine: executing kernels, the timing model, far-faults, launches, sampling, sweeps, whole runs
@@ -9,7 +9,7 @@ system time of the command and its children. Takes about four minutes on two idl
 
 --csv    the figures, to a file or - (default): group,what,value,unit,others,command
 --doc    a document whose part between <!-- performance.py --> and <!-- end --> becomes the tables
---from   the figures come from this file, and nothing is measured
+--from   the figures come from this file, and nothing is measured; with BUILD, those of the groups that are not named
 --check  the document is not written: status 1 if it is not what would be written
 
 Other simulators' times were measured with the same programs' text compiled for them, on two cores of another x86-64 machine:
@@ -273,6 +273,26 @@ def tables(rows):
     return "\n".join(out)
 
 
+def figures_of(path):
+    try:
+        with open(path, newline="") as file:
+            rows = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        sys.exit(f"performance.py: {path}: {error}")
+    if not rows or rows[0] != FIELDS or any(len(r) != len(FIELDS) or r[0] not in ("machine", *GROUPS) for r in rows[1:]):
+        sys.exit(f"performance.py: {path} does not begin with {','.join(FIELDS)}, or has a row of another length or group")
+    return rows[1:]
+
+
+def with_groups(rows, fresh):
+    """The rows, with those of the groups that `fresh` has in place of theirs; the machine's row is the rows'."""
+    if all(r[0] == "machine" for r in rows):
+        return fresh
+    new = {r[0] for r in fresh} - {"machine"}
+    merged = [r for r in rows if r[0] not in new] + [r for r in fresh if r[0] in new]
+    return sorted(merged, key=lambda r: ["machine", *GROUPS].index(r[0]))
+
+
 def put_in(document, rows, check):
     with open(document) as file:
         text = file.read()
@@ -299,16 +319,11 @@ def main():
     parser.add_argument("--check", action="store_true")
     a = parser.parse_args()
     names = curves.chosen(parser, a, "group", GROUPS)
-    if bool(a.build) == bool(a.source):
+    if not a.build and not a.source:
         parser.error("a build folder, or --from and a file, is wanted")
-    if a.source:
-        with open(a.source, newline="") as file:
-            rows = list(csv.reader(file))
-        if not rows or rows[0] != FIELDS or any(len(r) != len(FIELDS) for r in rows):
-            sys.exit(f"performance.py: {a.source} does not begin with {','.join(FIELDS)}, or has a row of another length")
-        rows = rows[1:]
-    else:
-        rows = measure(a.build, names, a.repeat)
+    rows = figures_of(a.source) if a.source else []
+    if a.build:
+        rows = with_groups(rows, measure(a.build, names, a.repeat))
         with sys.stdout if a.csv == "-" else open(a.csv, "w", newline="") as out:
             writer = csv.writer(out, lineterminator="\n")
             writer.writerow(FIELDS)
