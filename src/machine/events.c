@@ -95,13 +95,8 @@ static inline void hang(event_wheel *w, event e) {
            slot = (uint32_t)(unit >> digit * EVENT_DIGIT) % EVENT_SLOTS;
   event_list *l = &w->slots[digit][slot];
   w->any[digit][slot / 64] |= UINT64_C(1) << slot % 64;
-  uint32_t at = list_add(l);
+  uint32_t at = list_add(l); /* which may move the items */
   l->items[at] = e;
-}
-
-static inline void put(event_wheel *w, event e) {
-  w->inside++;
-  hang(w, e);
 }
 
 /* The first slot past `slot` that has any; EVENT_SLOTS: there is none. */
@@ -173,10 +168,7 @@ static void gather(event_heap *heap) {
   for (uint32_t digit = 0; digit < EVENT_DIGITS; digit++)
     for (uint32_t slot = 0; slot < EVENT_SLOTS; slot++) {
       event_list *l = &w->slots[digit][slot];
-      for (uint32_t i = 0; i < l->count; i++) {
-        rise(heap, l->items[i]);
-        if (w->unit < unit_of(w, l->items[i])) w->unit = unit_of(w, l->items[i]);
-      }
+      for (uint32_t i = 0; i < l->count; i++) rise(heap, l->items[i]);
       l->count = 0;
     }
   for (; w->at < w->run.count; w->at++) rise(heap, w->run.items[w->at]);
@@ -226,7 +218,8 @@ static inline void push(event_heap *heap, ps time, uint32_t order, event_kind ki
   event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)order << 32 | (uint32_t)kind << 28 | index};
   event_wheel *w = heap->wheel;
   if (w && (w->inside || heap->count >= w->few) && time > heap->first && time >> w->shift > w->unit) {
-    put(w, fresh); /* the next one stays the next */
+    w->inside++;
+    hang(w, fresh); /* the next one stays the next */
     return;
   }
   if (heap->hole) {
@@ -275,7 +268,7 @@ event event_pop(event_heap *heap) {
   heap->now = event_time(first);
   if (w) w->moved = run;
   note_next(heap);
-  if (w && w->inside && (w->run.count - w->at < RUN_SHORT || heap->first >> w->shift > w->unit)) {
+  if (w && w->inside && w->run.count - w->at < RUN_SHORT) { /* else the next one is in it, or before it */
     fill_run(heap);
     note_next(heap);
   }

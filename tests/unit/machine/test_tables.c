@@ -137,6 +137,24 @@ static void test_wheel_ties(void **state) {
   event_heap_free(&heap);
 }
 
+/* Numbered anew, what is in the run still comes before what is put at its time afterwards. */
+static void test_wheel_renumbered(void **state) {
+  enum { EVENTS = 200, LATER = 1000 };
+  event_heap heap = heap_of(132);
+  heap.order = UINT32_MAX - EVENTS;
+  for (uint32_t i = 0; i < EVENTS; i++) event_push(&heap, 1000000 + i * 100, EVENT_WARP, i);
+  uint32_t next = 0;
+  while (heap.wheel->run.count - heap.wheel->at < 2) assert_int_equal(event_index(event_pop(&heap)), next++);
+  event second = heap.wheel->run.items[heap.wheel->at + 1];
+  event_push(&heap, event_time(second), EVENT_WARP, LATER);
+  assert_true(heap.order < EVENTS + 2);
+  for (; next <= event_index(second); next++) assert_int_equal(event_index(event_pop(&heap)), next);
+  assert_int_equal(event_index(event_pop(&heap)), LATER);
+  for (; next < EVENTS; next++) assert_int_equal(event_index(event_pop(&heap)), next);
+  assert_false(event_any(&heap));
+  event_heap_free(&heap);
+}
+
 static void test_event_heap(void **state) {
   event_heap heap = heap_of(0);
   check_events(&heap, 500, 30000);
@@ -403,10 +421,18 @@ static void test_division(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_event_wheel), cmocka_unit_test(test_wheel_holds),
-      cmocka_unit_test(test_wheel_ties), cmocka_unit_test(test_events_rise), cmocka_unit_test(test_slots),
-      cmocka_unit_test(test_lru),        cmocka_unit_test(test_lru_census),  cmocka_unit_test(test_cache),
-      cmocka_unit_test(test_division),   cmocka_unit_test(test_dirty_lines),
+      cmocka_unit_test(test_event_heap),
+      cmocka_unit_test(test_event_wheel),
+      cmocka_unit_test(test_wheel_holds),
+      cmocka_unit_test(test_wheel_ties),
+      cmocka_unit_test(test_wheel_renumbered),
+      cmocka_unit_test(test_events_rise),
+      cmocka_unit_test(test_slots),
+      cmocka_unit_test(test_lru),
+      cmocka_unit_test(test_lru_census),
+      cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_division),
+      cmocka_unit_test(test_dirty_lines),
   };
   return cmocka_run_group_tests_name("tables", tests, NULL, NULL);
 }

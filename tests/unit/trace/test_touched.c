@@ -142,17 +142,23 @@ static void nobody_reads(void **state) {
   trace_program_free(program);
 }
 
+/* A launch that may ask, and has come to one reader, which answers. */
+static trace_launch *launch_with_reader(trace_program *program, trace_reader **reader) {
+  trace_reader_answers(*reader = trace_reader_create(program));
+  trace_launch *launch = trace_launch_create(program, BLOCKS, WARPS);
+  trace_launch_may_ask(launch);
+  trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = launch});
+  return launch;
+}
+
 static void *ask_readers(void *launch) { return trace_launch_ask(launch) ? launch : NULL; }
 
 /* The process ends while a reader that works has not come to the launch: the question ends, and there is nothing to
  * read. */
 static void a_launch_may_be_finished_meanwhile(void **state) {
   trace_program *program = trace_program_create(0);
-  trace_reader *reader = trace_reader_create(program);
-  trace_reader_answers(reader);
-  trace_launch *launch = trace_launch_create(program, BLOCKS, WARPS);
-  trace_launch_may_ask(launch);
-  trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = launch});
+  trace_reader *reader;
+  trace_launch *launch = launch_with_reader(program, &reader);
   pthread_t asker;
   void *touched;
   assert_int_equal(pthread_create(&asker, NULL, ask_readers, launch), 0);
@@ -171,11 +177,8 @@ static void a_launch_may_be_finished_meanwhile(void **state) {
 /* All want none, but it has been finished before the question ends. */
 static void a_finished_launch_is_not_touched(void **state) {
   trace_program *program = trace_program_create(0);
-  trace_reader *reader = trace_reader_create(program);
-  trace_reader_answers(reader);
-  trace_launch *launch = trace_launch_create(program, BLOCKS, WARPS);
-  trace_launch_may_ask(launch);
-  trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = launch});
+  trace_reader *reader;
+  trace_launch *launch = launch_with_reader(program, &reader);
   trace_reader_answer(reader, launch, true);
   trace_launch_finish(launch);
   assert_false(trace_launch_ask(launch));
