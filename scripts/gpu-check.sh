@@ -2,20 +2,22 @@
 # What can only be seen on a GPU: the library's examples and tests, the benches and the calibration against NVIDIA's driver, every
 # figure with its spread as a row of a dated CSV.
 #
-#   scripts/gpu-check.sh [-d virtual|cuda|PATH] [-o FOLDER] [-D DATE] [-q] [BUILD]
+#   scripts/gpu-check.sh [-d virtual|cuda|PATH] [-o FOLDER] [-D DATE] [-m] [-q] [BUILD]
 #
 # BUILD: build, which must be built. FOLDER: docs/results. -d: the driver (cuda); with `virtual` the whole of it runs on the virtual GPU, which tests
-# the script. -q: small sizes. The file is FOLDER/gpu-DATE-NAME.csv, the machine file as measured next to it. Exit status: 77 if there is no GPU,
+# the script. -q: small sizes. -m: on a real GPU too, run the pipelines on managed memory of four times what the GPU has left: that can hang a GPU that
+# other programs share. LIMIT: seconds that each step may take (1200). The file is FOLDER/gpu-DATE-NAME.csv, the machine file as measured next to it. Exit status: 77 if there is no GPU,
 # 1 if something failed (its row says so), else 0.
 set -uo pipefail
-driver=cuda folder=docs/results date=$(date +%F) quick=""
-while getopts d:o:D:q option; do
+driver=cuda folder=docs/results date=$(date +%F) oversubscribe="" quick=""
+while getopts d:o:D:mq option; do
   case $option in
   d) driver=$OPTARG ;;
   o) folder=$OPTARG ;;
   D) date=$OPTARG ;;
+  m) oversubscribe=yes ;;
   q) quick=--quick ;;
-  *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
+  *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
   esac
 done
 shift $((OPTIND - 1))
@@ -96,7 +98,11 @@ if grep -q '^  bench ' <<<"$commands"; then
   fi
   arguments=()
   [[ -n $quick ]] && arguments=(--data 16M --tile 512K --shape chain)
-  [[ $driver = virtual ]] && arguments+=(--machine v100)
+  if [[ $driver = virtual ]]; then
+    arguments+=(--machine v100)
+  elif [[ -z $oversubscribe ]]; then
+    arguments+=(--only kernels,transfers,streams,segments)
+  fi
   if step "bench pipeline" "$farfault" bench pipeline "${arguments[@]}" --csv "$work/pipeline.csv"; then
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
       { key = "pipeline: " $(column["shape"]) ", " $(column["program"])
