@@ -10,6 +10,7 @@
 #define WORKLOADS_MICRO_H
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "gpu.h"
 #include "workload.h"
@@ -31,5 +32,16 @@ static inline void micro_print(const char *quantity, double value, const char *u
 
 /* Cycles of the device's clock in that time. */
 static inline double micro_cycles(double us) { return us * gpu_attribute(GPU_CLOCK_KHZ) / 1000; }
+
+static inline int micro_compare(const void *a, const void *b) {
+  double left = *(const double *)a, right = *(const double *)b;
+  return (left > right) - (left < right);
+}
+
+/* The median of `count` values, at least one; it sorts them. Of an even number the lower one of the two in the middle. */
+static inline double micro_median(double *values, int count) {
+  qsort(values, (size_t)count, sizeof *values, micro_compare);
+  return values[(count - 1) / 2];
+}
 
 #endif
