@@ -118,6 +118,16 @@ if step "calibrate" "$farfault" calibrate --driver "$driver" $quick --date "$dat
   tail -n +2 "$work/figures.csv" >>"$work/result.csv"
 fi
 
+# The microbenchmarks of `farfault validate`.
+if [[ -x $build/workloads/micro/mix ]]; then
+  # shellcheck disable=SC2086 # no word, or one
+  step "microbenchmarks" "$source/scripts/gpu-micro.sh" ${quick:+-q} -d "$driver" "$build" "$work/micro.csv"
+  grep '^gpu-micro:' "$work/log"
+  [[ -f $work/micro.csv ]] && cat "$work/micro.csv" >>"$work/result.csv"
+else
+  say "no microbenchmarks: the bundled workloads are not built (clang)"
+fi
+
 mkdir -p "$folder"
 file=$folder/gpu-$date-$name
 [[ -s $work/machine.yaml ]] && cp "$work/machine.yaml" "$file.yaml"

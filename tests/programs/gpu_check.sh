@@ -19,12 +19,32 @@ expect grep -q '^"check: example saxpy",0,' "$csv"
 expect grep -q '^"managed: segments, 4096 pages touched",[0-9.]*,us,' "$csv"
 expect grep -q '^"host: ff_launch with 8 uses",[0-9.]*,us,' "$csv"
 expect grep -q '^"pipeline: chain, segments",[0-9.]*,s,' "$csv"
+expect grep -q '^"micro: mix 1 1 8 0 8: bandwidth",[0-9.]*,GB/s,' "$csv"
+expect grep -q '^"micro: pages 64 2048 1024: latency",[0-9.]*,cycles,' "$csv"
 expect_no() { if grep -qE "$1" "$csv"; then wrong "'$1' is in $csv"; else pass; fi; }
 expect_no '^"check: [^"]*",[1-9]'
 expect_no "$source|$work|$3"
 expect awk -F, 'NF < 6 { exit 1 }' "$csv"
 run "$farfault" run --machine "./${csv%.csv}.yaml" --memory none true
 expect_status 0
+
+
+# The microbenchmarks alone: a row per quantity; a program that fails is said and leaves no row; no command begins when the time is over.
+micro=$source/scripts/gpu-micro.sh
+run "$micro" -q -d virtual "$3" micro.csv
+expect_status 0
+expect test "$(cut -d, -f3 micro.csv | sort | uniq -c | tr -s ' \n' ' ')" = " 2 GB/s 2 cycles "
+expect awk -F, 'NF != 6 || $2 <= 0 || $4 != $2 || $5 != $2 { exit 1 }' micro.csv
+run "$micro" -q -t 0 -d virtual "$3" micro.csv
+expect_status 1
+expect_out "no time was left for 4 of 4 commands"
+mkdir -p broken/workloads/micro broken/bin && cp -r "$3"/workloads/micro/{mix,sms,pages} broken/workloads/micro && ln -s "$farfault" broken/bin/farfault
+run "$micro" -q -d virtual broken micro.csv
+expect_status 1
+expect_err "chase 16 1000: failed"
+expect test "$(wc -l <micro.csv)" -eq 3
+run "$micro" -q "$3"
+expect_status 64
 
 run "$check" -x
 expect_status 64
