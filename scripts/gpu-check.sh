@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What can only be seen on a GPU: the library's examples and tests, the benches and the calibration against NVIDIA's driver, every
-# figure with its spread as a row of a dated CSV.
+# figure with its spread as a row of a dated CSV, and where the profiler is there (ncu), the workloads' kernels with their counters.
 #
 #   scripts/gpu-check.sh [-d virtual|cuda|PATH] [-o FOLDER] [-D DATE] [-m] [-q] [BUILD]
 #
@@ -130,6 +130,19 @@ fi
 
 mkdir -p "$folder"
 file=$folder/gpu-$date-$name
+
+# The bundled workloads' kernels, by the profiler's counters: a file of its own, which `scripts/gpu-kernels.py compare` sets beside the virtual GPU's.
+arguments=(--driver cuda --seconds 80)
+[[ $driver = virtual ]] && arguments=(--driver virtual --machine v100)
+[[ -n $quick ]] && arguments+=(--quick)
+if [[ ! -d $build/workloads ]] || ! command -v python3 >/dev/null || { [[ $driver != virtual ]] && ! command -v ncu >/dev/null; }; then
+  say "the workloads' kernels are left out: the workloads, python3 or ncu are missing"
+elif step "kernels" python3 "$source/scripts/gpu-kernels.py" measure "${arguments[@]}" --build "$build" -o "$work/kernels.csv"; then
+  cp "$work/kernels.csv" "$file-kernels.csv"
+elif [[ $? -eq 77 ]]; then
+  failures=$((failures - 1))
+  say "the workloads' kernels are left out: the profiler may not read counters here"
+fi
 [[ -s $work/machine.yaml ]] && cp "$work/machine.yaml" "$file.yaml"
 cp "$work/result.csv" "$file.csv.new" && mv "$file.csv.new" "$file.csv"
 say "$file.csv: $(($(wc -l <"$file.csv") - 1)) rows, $failures failures"

@@ -21,6 +21,8 @@ expect grep -q '^"host: ff_launch with 8 uses",[0-9.]*,us,' "$csv"
 expect grep -q '^"pipeline: chain, segments",[0-9.]*,s,' "$csv"
 expect grep -q '^"micro: mix 1 1 8 0 8: bandwidth",[0-9.]*,GB/s,' "$csv"
 expect grep -q '^"micro: pages 64 2048 1024: latency",[0-9.]*,cycles,' "$csv"
+expect grep -q '^"check: kernels",0,' "$csv"
+expect grep -q '^vectoradd,10000 2,vectoradd,2,' "${csv%.csv}-kernels.csv"
 expect_no() { if grep -qE "$1" "$csv"; then wrong "'$1' is in $csv"; else pass; fi; }
 expect_no '^"check: [^"]*",[1-9]'
 expect_no "$source|$work|$3"
