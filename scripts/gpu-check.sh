@@ -126,6 +126,20 @@ if [[ -x $build/workloads/micro/mix ]]; then
   [[ -f $work/micro.csv ]] && cat "$work/micro.csv" >>"$work/result.csv"
 else
   say "no microbenchmarks: the bundled workloads are not built (clang)"
+# What the driver says to some thousand questions, most of them wrong calls, and where the virtual GPU says something else.
+answers=$build/tests/programs/driver_answers
+if [[ ! -x $answers ]] || ! command -v python3 >/dev/null; then
+  say "no driver's answers: needs python3 and a build with tests"
+else
+  arguments=("$work/machine.yaml" "$work/.")
+  case $driver in
+  cuda) ;;
+  virtual) arguments=(v100 "$work/." virtual) ;; # itself
+  *) arguments+=("$driver") ;;
+  esac
+  if step "driver's answers" python3 "$source/tests/programs/driver_answers.py" compare "$farfault" "$answers" "${arguments[@]}"; then
+    awk '/ answers, / { printf "\"driver: answers\",%d,,,,driver_answers.py\n\"driver: answers that differ from the virtual GPU\x27s\",%d,,,,driver_answers.py\n", $1, $3 }' "$work/log" >>"$work/result.csv"
+  fi
 fi
 
 mkdir -p "$folder"
@@ -143,6 +157,7 @@ elif [[ $? -eq 77 ]]; then
   failures=$((failures - 1))
   say "the workloads' kernels are left out: the profiler may not read counters here"
 fi
+for part in answers differ; do [[ -f $work/$part.txt ]] && cp "$work/$part.txt" "$file-$part.txt"; done
 [[ -s $work/machine.yaml ]] && cp "$work/machine.yaml" "$file.yaml"
 cp "$work/result.csv" "$file.csv.new" && mv "$file.csv.new" "$file.csv"
 say "$file.csv: $(($(wc -l <"$file.csv") - 1)) rows, $failures failures"

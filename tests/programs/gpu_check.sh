@@ -23,6 +23,10 @@ expect grep -q '^"micro: mix 1 1 8 0 8: bandwidth",[0-9.]*,GB/s,' "$csv"
 expect grep -q '^"micro: pages 64 2048 1024: latency",[0-9.]*,cycles,' "$csv"
 expect grep -q '^"check: kernels",0,' "$csv"
 expect grep -q '^vectoradd,10000 2,vectoradd,2,' "${csv%.csv}-kernels.csv"
+expect grep -qE '^"driver: answers",[1-9][0-9]{3},' "$csv"
+expect grep -q '^"driver: answers that differ from the virtual GPU.s",0,' "$csv"
+expect grep -q '^memory.cuMemAlloc_v2 0 bytes = CUDA_ERROR_INVALID_VALUE$' "${csv%.csv}-answers.txt"
+expect test ! -s "${csv%.csv}-differ.txt" -a -e "${csv%.csv}-differ.txt"
 expect_no() { if grep -qE "$1" "$csv"; then wrong "'$1' is in $csv"; else pass; fi; }
 expect_no '^"check: [^"]*",[1-9]'
 expect_no "$source|$work|$3"
