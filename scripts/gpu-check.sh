@@ -6,8 +6,9 @@
 #
 # BUILD: build, which must be built. FOLDER: docs/results. -d: the driver (cuda); with `virtual` the whole of it runs on the virtual GPU, which tests
 # the script. -q: small sizes. -m: on a real GPU too, run the pipelines on managed memory of four times what the GPU has left: that can hang a GPU that
-# other programs share. LIMIT: seconds that each step may take (1200). The file is FOLDER/gpu-DATE-NAME.csv, the machine file as measured next to it. Exit status: 77 if there is no GPU,
-# 1 if something failed (its row says so), else 0.
+# other programs share. LIMIT: seconds that each step may take (1200). The file is FOLDER/gpu-DATE-NAME.csv, the machine file as measured next to it,
+# and, where PYTHON (python3) has PyTorch and Triton, what their operators take (-torch.csv). Exit status: 77 if there is no GPU, 1 if something failed
+# (its row says so), else 0.
 set -uo pipefail
 driver=cuda folder=docs/results date=$(date +%F) oversubscribe="" quick=""
 while getopts d:o:D:mq option; do
@@ -17,7 +18,7 @@ while getopts d:o:D:mq option; do
   D) date=$OPTARG ;;
   m) oversubscribe=yes ;;
   q) quick=--quick ;;
-  *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
+  *) sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
   esac
 done
 shift $((OPTIND - 1))
@@ -140,6 +141,16 @@ else
   if step "driver's answers" python3 "$source/tests/programs/driver_answers.py" compare "$farfault" "$answers" "${arguments[@]}"; then
     awk '/ answers, / { printf "\"driver: answers\",%d,,,,driver_answers.py\n\"driver: answers that differ from the virtual GPU\x27s\",%d,,,,driver_answers.py\n", $1, $3 }' "$work/log" >>"$work/result.csv"
   fi
+# PyTorch's operators and Triton's kernels, where they are installed: a table of its own. On the virtual GPU two of Triton's kernels.
+python=${PYTHON:-python3} runner=() arguments=(--seconds 70)
+if [[ $driver = virtual ]]; then runner=("$farfault" run --memory none) arguments=(--groups triton --only "triton/add 1M,triton/softmax 4096x1024"); fi
+export TRITON_CACHE_DIR=$work/triton TORCHINDUCTOR_CACHE_DIR=$work/inductor
+if [[ $driver != virtual && $driver != cuda ]]; then
+  say "PyTorch: left out: it takes no driver but the system's"
+elif ! "${runner[@]}" "$python" -c 'import numpy, sys, torch, triton; sys.exit(not torch.cuda.is_available())' >"$work/log" 2>&1 </dev/null; then
+  say "PyTorch: left out: $python has no PyTorch and Triton that find the GPU (PYTHON names another)"
+else
+  step "PyTorch and Triton" "${runner[@]}" "$python" "$source/tests/frameworks/time_torch.py" "$work/torch.csv" "${arguments[@]}"
 fi
 
 mkdir -p "$folder"
@@ -158,6 +169,7 @@ elif [[ $? -eq 77 ]]; then
   say "the workloads' kernels are left out: the profiler may not read counters here"
 fi
 for part in answers differ; do [[ -f $work/$part.txt ]] && cp "$work/$part.txt" "$file-$part.txt"; done
+[[ -s $work/torch.csv ]] && cp "$work/torch.csv" "$file-torch.csv"
 [[ -s $work/machine.yaml ]] && cp "$work/machine.yaml" "$file.yaml"
 cp "$work/result.csv" "$file.csv.new" && mv "$file.csv.new" "$file.csv"
 say "$file.csv: $(($(wc -l <"$file.csv") - 1)) rows, $failures failures"
