@@ -125,8 +125,10 @@ void gpu_open(const char *ptx) {
   check(driver.DeviceGet(&device, 0), "cuDeviceGet", "0");
   check(driver.DevicePrimaryCtxRetain(&primary, device), "cuDevicePrimaryCtxRetain", "0");
   check(driver.CtxSetCurrent(primary), "cuCtxSetCurrent", "primary");
-  check(driver.ModuleLoadData(&loaded, ptx), "cuModuleLoadData", "the workload's PTX");
+  if (ptx) gpu_load(ptx);
 }
+
+void gpu_load(const char *ptx) { check(driver.ModuleLoadData(&loaded, ptx), "cuModuleLoadData", "the workload's PTX"); }
 
 void gpu_close(void) {
   check(driver.ModuleUnload(loaded), "cuModuleUnload", "the workload's PTX");

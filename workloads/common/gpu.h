@@ -13,8 +13,10 @@
 typedef uint64_t gpu_pointer;         /* CUdeviceptr */
 typedef struct CUfunc_st *gpu_kernel; /* CUfunction */
 
-/* Device 0, its primary context, and the module of that PTX text (NUL-terminated). */
+/* Device 0, its primary context, and the module of that PTX text (NUL-terminated); NULL: no module yet. */
 void gpu_open(const char *ptx);
+/* The module of that PTX text, where gpu_open was given none: once. */
+void gpu_load(const char *ptx);
 void gpu_close(void);
 
 gpu_kernel gpu_find_kernel(const char *name);
