@@ -8,6 +8,7 @@
  *   latency    cycles from one instruction to the next that needs its result: one chain in one warp
  *   one warp   cycles between two instructions of a warp that has CHAINS chains
  *   interval   cycles between two warp instructions of one SM: 32 warps with as many chains each
+ *              or between two instructions of a group of four warps, of those that only groups have
  *   GPU        the same on all SMs, in cycles of all of them together
  *   barrier    cycles of a barrier of so many warps
  *
@@ -21,6 +22,7 @@
 
 enum {
   CHAINS = 4,
+  ACCUMULATORS = 64,
   WARPS = 32,
   SEEDS = 1024,
   MOST_REPEATS = 32,
@@ -93,6 +95,8 @@ static void add_template(text *t, const char *template, int k, int number) {
       at += strlen(name);
     } else {
       if (*at == 'n') add_line(t, "_%d", number);
+      else if (*at == 'w')
+        for (int i = 0; i < ACCUMULATORS; i++) add_line(t, "%s%%w%d", i ? "," : "", i);
       else if (*at == 'a' || *at == 'b') add_line(t, "%%%c", *at);
       else add_line(t, "%%%c%d", *at, k);
       at++;
@@ -106,14 +110,14 @@ static void add_template(text *t, const char *template, int k, int number) {
 /* Parameters: seeds, x of each thread; then a and b; where results go, where clocks go, rounds. */
 static void add_kernel(text *t, const row *r, int index, char mode) {
   static int number = 0;
-  int chains = mode == 'L' || mode == 'B' ? 1 : CHAINS, bytes = r->width / 8;
+  int chains = mode == 'S' ? CHAINS : 1, bytes = r->width / 8;
   add_line(
       t,
       ".visible .entry row%d_%c(.param .u64 seeds_at, .param .u64 out_at, .param .u64 clocks_at, .param .u32 rounds_are)\n",
       index, mode);
-  add_line(
-      t,
-      ".maxntid 1024,1,1\n{\n.reg .b16 %%h<4>;\n.reg .b32 %%i<4>,%%j<4>,%%o<4>,%%q<4>,%%lane,%%thread,%%shared,%%block,%%size,%%t,%%rounds;\n");
+  add_line(t, ".maxntid %d,1,1\n{\n.reg .b16 %%h<4>;\n.reg .b32 %%i<4>,%%j<4>,%%o<4>,%%q<4>;\n",
+           mode == 'M' ? 128 : 1024);
+  add_line(t, ".reg .b32 %%lane,%%thread,%%shared,%%block,%%size,%%t,%%rounds,%%w<%d>;\n", ACCUMULATORS);
   add_line(
       t,
       ".reg .b64 %%l<4>,%%m<4>,%%r<4>,%%mine,%%out,%%seeds,%%clocks,%%begin,%%end,%%s;\n.reg .pred %%p<4>,%%again;\n");
@@ -135,6 +139,8 @@ static void add_kernel(text *t, const row *r, int index, char mode) {
     add_line(t, "ld.global.b%d %%x%d,[%%s+%d];\n", r->width, k, k * 32 * bytes);
     add_template(t, r->setup, k, number++);
   }
+  if (mode == 'M')
+    for (int i = 0; i < ACCUMULATORS; i++) add_line(t, "mov.b32 %%w%d,0;\n", i);
   add_line(t, "bar.sync 0;\nmov.u64 %%begin,%%clock64;\nAGAIN:\n.pragma \"nounroll\";\n");
   for (int i = 0; i < r->steps; i++) add_template(t, r->step, i % chains, number++);
   add_line(
@@ -142,12 +148,14 @@ static void add_kernel(text *t, const row *r, int index, char mode) {
       "sub.u32 %%rounds,%%rounds,1; setp.ne.u32 %%again,%%rounds,0; @%%again bra AGAIN;\nmov.u64 %%end,%%clock64;\n");
   add_line(t, "mul.wide.u32 %%s,%%thread,16; add.u64 %%s,%%clocks,%%s; st.global.v2.u64 [%%s],{%%begin,%%end};\n");
   add_line(t, "mul.wide.u32 %%s,%%thread,128; add.u64 %%s,%%out,%%s;\n");
+  if (mode == 'M') add_line(t, "wgmma.wait_group.sync.aligned 0; mov.b32 %%x0,%%w0;\n");
   for (int k = 0; k < chains; k++) add_line(t, "st.global.b%d [%%s+%d],%%x%d;\n", r->width, 8 * k, k);
   add_line(t, "ret;\n}\n");
 }
 
 static void add_head(text *t, int capability) {
-  add_line(t, ".version 8.6\n.target sm_%d\n.address_size 64\n.const .align 8 .u64 words[32] = {0", capability);
+  add_line(t, ".version 8.6\n.target sm_%d%s\n.address_size 64\n.const .align 8 .u64 words[32] = {0", capability,
+           capability == 90 ? "a" : "");
   for (int i = 1; i < 32; i++) add_line(t, ",%d", 8 * i);
   add_line(t, "};\n.visible .entry nothing() { ret; }\n");
   add_line(
@@ -159,6 +167,7 @@ static void add_head(text *t, int capability) {
 }
 
 static bool is_wanted(const row *r, const char *what, int capability) {
+  if (strchr(r->modes, 'M') && r->capability != capability) return false; /* of this generation only */
   return r->capability <= capability && (!strcmp(what, "all") || !strcmp(what, r->group) || !strcmp(what, r->name));
 }
 
@@ -259,13 +268,13 @@ static void measure(const bench *b, const row *r, int index) {
       }
       continue;
     }
-    gpu_shape shape = {*mode == 'G' ? sms : 1, 1, strchr("LW", *mode) ? 32 : 32 * WARPS, 1};
+    gpu_shape shape = {*mode == 'G' ? sms : 1, 1, strchr("LW", *mode) ? 32 : *mode == 'M' ? 128 : 32 * WARPS, 1};
     snprintf(quantity, sizeof quantity, "%s: %s", r->name,
-             *mode == 'L'   ? "latency"
-             : *mode == 'W' ? "one warp"
-             : *mode == 'S' ? "interval"
-                            : "GPU");
-    double warps = (double)(shape.block_x / 32) * shape.grid_x;
+             *mode == 'L'          ? "latency"
+             : *mode == 'W'        ? "one warp"
+             : strchr("SM", *mode) ? "interval"
+                                   : "GPU");
+    double warps = *mode == 'M' ? 1 : (double)(shape.block_x / 32) * shape.grid_x;
     micro_print(quantity, round_of(b, kernel, shape) / (instructions * warps), "cycles");
   }
 }
