@@ -113,6 +113,24 @@ if grep -q '^  bench ' <<<"$commands"; then
   fi
 fi
 
+# What single instructions take, by the kernels' own clock; on the virtual GPU by events, as its clock counts instructions.
+instructions=$build/workloads/micro/instructions
+if [[ -x $instructions ]]; then
+  groups=(float integer special convert matrix wgmma long warp shared launch atomics) way=(64 5 1) before=()
+  [[ -n $quick ]] && groups=(float shared launch) way=(4 1 1)
+  if [[ $driver = virtual ]]; then
+    before=("$farfault" run --machine v100 --memory copy --) way[2]=0
+  elif [[ $driver = */* ]]; then
+    before=(env "LD_LIBRARY_PATH=$(dirname "$driver")")
+  fi
+  for group in "${groups[@]}"; do
+    step "instructions $group" "${before[@]}" "$instructions" "$group" "${way[@]}" || continue
+    sed -nE "s/^(.*) = ([0-9.e+-]+) (cycles|us|MHz)\$/\"instructions: \1\",\2,\3,,,instructions $group ${way[*]}/p" "$work/log" >>"$work/result.csv"
+  done
+else
+  say "no instructions are measured: $instructions was not built (it needs clang)"
+fi
+
 # The calibration.
 # shellcheck disable=SC2086 # no word, or one
 if step "calibrate" "$farfault" calibrate --driver "$driver" $quick --date "$date" -o "$work/machine.yaml" --csv "$work/figures.csv"; then

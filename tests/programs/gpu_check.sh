@@ -29,6 +29,8 @@ expect grep -q '^memory.cuMemAlloc_v2 0 bytes = CUDA_ERROR_INVALID_VALUE$' "${cs
 expect test ! -s "${csv%.csv}-differ.txt" -a -e "${csv%.csv}-differ.txt"
 if grep -qF 'gpu-check: PyTorch: left out: ' out; then expect test ! -e "${csv%.csv}-torch.csv"
 else expect grep -q '^triton,softmax 4096x1024,[0-9.]*,[0-9.]*,' "${csv%.csv}-torch.csv"; fi
+expect grep -q '^"instructions: fma.rn.f32: latency",[0-9.]*,cycles,' "$csv"
+expect grep -q '^"instructions: block of 1024 threads",[0-9.]*,cycles,' "$csv"
 expect_no() { if grep -qE "$1" "$csv"; then wrong "'$1' is in $csv"; else pass; fi; }
 expect_no '^"check: [^"]*",[1-9]'
 expect_no "$source|$work|$3"
