@@ -28,7 +28,7 @@ typedef struct search {
   FF_VEC(double) times; /* of all pairs that were timed alone, once */
   FF_VEC(probe_pair) slow;
   findings pairs;
-  uint32_t wanted;
+  uint32_t wanted, drawn; /* conflicts; pairs */
   ff_error *error;
 } search;
 
@@ -86,6 +86,13 @@ static ff_status sort_out(search *s, const probe_pair *pairs, const double *cycl
   return status;
 }
 
+static void keep_raw(search *s, const probe_pair *pairs, const double *cycles, size_t count) {
+  for (size_t i = 0; i < count && s->m->raw; i++)
+    if (!isnan(cycles[i]))
+      ff_text_add(s->m->raw, "0x%llx,0x%llx,%.9g\n", (unsigned long long)pairs[i].a, (unsigned long long)pairs[i].b,
+                  cycles[i]);
+}
+
 /* Pairs are kept until the histogram has two modes, then sorted out together. */
 static ff_status collect(search *s) {
   FF_VEC(probe_pair) kept = {0};
@@ -94,9 +101,11 @@ static ff_status collect(search *s) {
   double cycles[CHUNK];
   ff_status status = FF_OK;
   bool two = false;
-  for (uint32_t chunk = 0; chunk < MAX_CHUNKS && s->pairs.conflicts.count < s->wanted && !status; chunk++) {
+  for (uint32_t chunk = 0; chunk < MAX_CHUNKS && s->pairs.conflicts.count < s->wanted && !status && !probe_over(s->m);
+       chunk++) {
     draw(s, pairs, CHUNK);
     if ((status = time_pairs(s, pairs, CHUNK, cycles))) break;
+    keep_raw(s, pairs, cycles, CHUNK);
     for (size_t i = 0; i < CHUNK; i++) {
       if (!isnan(cycles[i])) FF_PUSH(&s->times, cycles[i]);
       if (!two) FF_PUSH(&kept, pairs[i]);
@@ -106,6 +115,7 @@ static ff_status collect(search *s) {
     else if ((two =
                   modes_split(s->times.items, s->times.count, &s->found->fast, &s->found->slow, &s->found->threshold)))
       status = sort_out(s, kept.items, kept_cycles.items, kept.count);
+    s->drawn += CHUNK;
     if (!two && chunk + 1 == MAX_WITHOUT) break;
     if (s->m->progress)
       s->m->progress(s->m->context, "pairs that share a bank", fmin(1, (double)s->pairs.conflicts.count / s->wanted));
@@ -148,7 +158,7 @@ ff_status probe_banks(const meter *m, const probe_options *options, probe_findin
   if (!status && !s.pairs.conflicts.count)
     status = ff_fail(error, FF_UNSUPPORTED,
                      "of %u pairs of addresses none took clearly longer than the others: no bank conflict can be seen",
-                     MAX_WITHOUT * CHUNK);
+                     s.drawn);
   if (!status) findings_solve(&s.pairs, options, found);
   free(s.times.items);
   free(s.slow.items);

@@ -31,7 +31,11 @@ typedef struct meter {
   /* Has nothing of what was read before in the L2. */
   ff_status (*flush)(void *context, ff_error *error);
   void (*progress)(void *context, const char *what, double done); /* NULL: none */
+  bool (*over)(void *context); /* whether the time for this kind is over; NULL: it never is */
+  ff_text *raw;                /* banks: takes a line for each random pair that was timed alone; NULL: none */
 } meter;
+
+static inline bool probe_over(const meter *m) { return m->over && m->over(m->context); }
 
 /* What pairs were found; differences only. */
 typedef struct findings {
@@ -72,5 +76,8 @@ void probe_modules(probe_result *result);
 typedef struct gpu gpu;
 ff_status gpu_open(const probe_options *options, gpu **out, probe_result *result, ff_error *error);
 const meter *gpu_meter(const gpu *g);
+/* From now on the meter's time is over after options->seconds, if these are not 0; its pairs go to `raw` (NULL:
+ * nowhere). */
+void gpu_begin(gpu *g, ff_text *raw);
 
 #endif

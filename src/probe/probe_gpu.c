@@ -53,6 +53,7 @@ struct gpu {
   double usual[USUAL];              /* of a load in the last groups */
   uint32_t usual_count;             /* groups */
   double shown;                     /* when progress was written last */
+  double until;                     /* when the time is over; 0: never */
 };
 
 #define TRY_CUDA(g, name, ...)                                            \
@@ -252,6 +253,16 @@ static void progress(void *context, const char *what, double done) {
   fflush(stderr);
 }
 
+static bool over(void *context) {
+  const gpu *g = context;
+  return g->until > 0 && now() > g->until;
+}
+
+void gpu_begin(gpu *g, ff_text *raw) {
+  g->until = g->options->seconds > 0 ? now() + g->options->seconds : 0;
+  g->meter.raw = raw;
+}
+
 /* ---- opening ---- */
 
 static ff_status describe(gpu *g, int device, probe_result *result, ff_error *error) {
@@ -380,6 +391,7 @@ ff_status gpu_open(const probe_options *options, gpu **out, probe_result *result
                      .time_pairs = time_pairs,
                      .time_again = time_again,
                      .flush = flush,
+                     .over = over,
                      .progress = options->progress ? progress : NULL};
   ff_status status = open_parts(g, result, error);
   if (status) free(g);

@@ -53,6 +53,8 @@ static void child(const probe_options *options, shared *s) {
   static ff_status (*const measure[])(const meter *, const probe_options *, probe_finding *, ff_error *) = {probe_banks,
                                                                                                             probe_sets};
   gpu *g;
+  ff_text raw = {0};
+  ff_text_add(&raw, "primary,secondary,cycles\n");
   prepare_environment(options);
   if (gpu_open(options, &g, &s->result, &s->error)) _exit(1);
   s->opened = true;
@@ -60,10 +62,12 @@ static void child(const probe_options *options, shared *s) {
     probe_finding *found = &s->result.kinds[kind];
     ff_error error;
     double begin = now();
+    gpu_begin(g, options->raw && kind == PROBE_BANKS ? &raw : NULL);
     if (options->wanted[kind] && measure[kind](gpu_meter(g), options, found, &error))
       snprintf(found->problem, sizeof found->problem, "%.250s", error.message);
     found->seconds = now() - begin;
   }
+  if (options->raw && ff_file_write(options->raw, raw.chars, raw.length, &s->error)) _exit(1);
   _exit(0);
 }
 

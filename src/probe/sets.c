@@ -49,6 +49,11 @@ typedef struct search {
     if (status_) return status_; \
   } while (0)
 
+static ff_status time_is_over(search *s, size_t count) {
+  return ff_fail(s->error, FF_LIMIT, "the time is over: the fewest lines known to push one out of the L2 are %zu",
+                 count);
+}
+
 static ff_status time_x(search *s, uint64_t x, const uint64_t *lines, size_t count, double *cycles) {
   TRY(s->m->time_again(s->m->context, x, lines, count, cycles, s->error));
   if (s->options->jitter > 0) *cycles += s->options->jitter * probe_random_normal(&s->random);
@@ -123,6 +128,8 @@ static ff_status find_many(search *s, uint64_t **lines, size_t *count) {
   *count = 0;
   s->x = probe_random_line(&s->random, s->m);
   for (size_t wanted = FIRST_LINES; wanted <= MAX_LINES && !out; wanted *= 2) {
+    if (probe_over(s->m))
+      return ff_fail(s->error, FF_LIMIT, "the time is over: %zu random lines do not push a line out of the L2", *count);
     while (*count < wanted) {
       uint64_t line = line_in_window(s, s->x, window);
       if (line != s->x) (*lines)[(*count)++] = line;
@@ -143,6 +150,10 @@ static ff_status leave_out(search *s, uint64_t *lines, size_t *count) {
     for (size_t at = 0; at < *count && !status;) {
       size_t some = *count - at < size ? *count - at : size;
       bool out = false;
+      if (probe_over(s->m)) {
+        status = time_is_over(s, *count);
+        break;
+      }
       memcpy(rest, lines, at * sizeof *rest);
       memcpy(rest + at, lines + at + some, (*count - at - some) * sizeof *rest);
       status = pushes_out(s, s->x, rest, *count - some, 1, &out);
@@ -255,7 +266,7 @@ static ff_status move_set(search *s) {
 }
 
 static ff_status collect(search *s) {
-  for (uint32_t i = 0; i < MAX_BATCHES && s->pairs.conflicts.count < s->wanted; i++) {
+  for (uint32_t i = 0; i < MAX_BATCHES && s->pairs.conflicts.count < s->wanted && !probe_over(s->m); i++) {
     TRY(look_at_batch(s));
     if (s->since_move >= PER_SET) TRY(move_set(s));
     if (s->m->progress)

@@ -58,6 +58,16 @@ expect_status 0
 expect_out "physical addresses known within 2.00 MiB only"
 expect same_spans a.json "$source/machines/gtx1080.yaml" 21
 
+# Pairs that were timed are a target; a search ends in time with what it has.
+run "$farfault" probe --target sim:gtx1080 --what banks --pairs 64 --raw raw.csv --json a.json
+expect_status 0
+run "$farfault" probe --target raw.csv --json b.json
+expect_status 0
+expect same_spans b.json "$source/machines/gtx1080.yaml"
+run timeout 60 "$farfault" probe --target sim:v100 --what sets --pairs 100000 --seconds 1
+expect_status 1
+expect_out "not found: the time is over"
+
 # A map that is no XOR.
 run "$farfault" probe --target sim:gtx1080 --what banks --pairs 96 --set address_map=modulo,l2_slices=5,channels=5,l2_bytes=1280K
 expect_status 1
@@ -100,6 +110,9 @@ refused "not a number from 32 to 100000" --target sim:gtx1080 --pairs 3
 refused "--output needs the masks of both" --target sim:gtx1080 --what banks -o x.yaml
 refused "pairs of a file are of banks or of sets" --target pairs.csv --what both
 refused "--base must say" --target cuda:0 -o x.yaml
+refused "not a number from 1 to 1000000" --target sim:gtx1080 --seconds 0
+refused "no pairs are timed for banks" --target sim:gtx1080 --what sets --raw x.csv
+refused "no pairs are timed for banks" --target pairs.csv --raw x.csv
 refused "no power of two" --target cuda:0 --span 3M
 refused "not a number from 0 to 1023" --target cuda:x
 run "$farfault" probe --target sim:gtx1081

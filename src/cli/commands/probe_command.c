@@ -20,7 +20,9 @@ enum {
   KEY_PAIRS,
   KEY_SPAN,
   KEY_SET,
-  KEY_BASE
+  KEY_BASE,
+  KEY_SECONDS,
+  KEY_RAW
 };
 
 typedef struct arguments {
@@ -44,6 +46,12 @@ static const struct argp_option options[] = {
     {"pairs", KEY_PAIRS, "N", 0, "look for so many conflicts of each kind, 32 to 100000 (default: 256)", 0},
     {"span", KEY_SPAN, "BYTES", 0,
      "cuda:N: take memory to be physically contiguous within so much, a power of two from 4K to 1G (default: 2M, which a mapping of that size is). If that is wrong, the confidence falls",
+     0},
+    {"seconds", KEY_SECONDS, "N", 0,
+     "search for so long at most for banks, and for sets: then what was found so far counts (default: as long as it takes)",
+     0},
+    {"raw", KEY_RAW, "FILE", 0,
+     "write the pairs of addresses that were timed for banks, as --target FILE.csv takes them: primary,secondary,cycles",
      0},
     {"noise", KEY_NOISE, "PERCENT", 0,
      "for tests: so many of the conflicts become any pair, and as many are missed, 0 to 50", 0},
@@ -119,6 +127,8 @@ static void take_target(arguments *a, struct argp_state *state) {
   }
   if (a->pairs_file && a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS])
     cli_refuse(state, "--what: pairs of a file are of banks or of sets");
+  if (a->options.raw && (a->pairs_file || !a->options.wanted[PROBE_BANKS]))
+    cli_refuse(state, "--raw: no pairs are timed for banks");
   if (a->output && !(a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS]))
     cli_refuse(state, "--output needs the masks of both banks and sets");
   if (a->output && !a->base && !a->options.machine)
@@ -139,6 +149,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     a->options.set = a->set;
     return 0;
   case KEY_PAIRS: a->options.pairs = (uint32_t)read_number(value, "--pairs", 32, 100000, state); return 0;
+  case KEY_SECONDS: a->options.seconds = (double)read_number(value, "--seconds", 1, 1000000, state); return 0;
+  case KEY_RAW: a->options.raw = cli_output(value, "--raw", false, state); return 0;
   case KEY_SPAN: a->options.span = read_span(value, state); return 0;
   case KEY_NOISE: a->options.noise = read_real(value, "--noise", 50, state) / 100; return 0;
   case KEY_JITTER: a->options.jitter = read_real(value, "--jitter", 1e6, state); return 0;

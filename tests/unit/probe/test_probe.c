@@ -246,6 +246,50 @@ static void nothing_to_see(void **state) {
   assert_non_null(strstr(error.message, "a line read again takes 200 cycles"));
 }
 
+/* ---- the time is over ---- */
+
+static int looks; /* until it is */
+
+static bool is_over(void *context) { return looks-- <= 0; }
+
+static void no_time_left(void **state) {
+  hash_spec spec = gtx1080_spec();
+  model m;
+  ff_error error;
+  probe_options options = {.seed = 3, .pairs = 100000};
+  probe_finding found = {0}, few = {0};
+  model_open(&m, &spec, 0, UINT64_C(8) << 30);
+  m.meter.over = is_over;
+  looks = 3; /* chunks of pairs */
+  assert_int_equal(probe_banks(&m.meter, &options, &found, &error), FF_OK);
+  assert_true(found.done && found.conflicts > 64 && found.conflicts < 1000);
+  check_span("banks", &spec.banks, &found.map, UINT64_MAX);
+  looks = 0;
+  assert_int_equal(probe_banks(&m.meter, &options, &few, &error), FF_UNSUPPORTED);
+  assert_non_null(strstr(error.message, "of 0 pairs"));
+  assert_int_equal(probe_sets(&m.meter, &options, &few, &error), FF_LIMIT);
+  assert_non_null(strstr(error.message, "the time is over: 0 random lines do not push"));
+  looks = 40; /* in the middle of leaving lines out */
+  assert_int_equal(probe_sets(&m.meter, &options, &few, &error), FF_LIMIT);
+  assert_non_null(strstr(error.message, "the time is over: the fewest lines known"));
+  model_close(&m);
+}
+
+static void sets_found_in_time(void **state) {
+  hash_spec spec = gtx1080_spec();
+  model m;
+  ff_error error;
+  probe_options options = {.seed = 3, .pairs = 100000};
+  probe_finding found = {0};
+  model_open(&m, &spec, 0, UINT64_C(8) << 30);
+  m.meter.over = is_over;
+  looks = 2000;
+  assert_int_equal(probe_sets(&m.meter, &options, &found, &error), FF_OK);
+  assert_true(found.done && found.conflicts > 128 && found.conflicts < 2000);
+  check_span("sets", &spec.sets, &found.map, UINT64_MAX);
+  model_close(&m);
+}
+
 static void two_modes(void **state) {
   double samples[200], fast, slow, threshold;
   for (int i = 0; i < 200; i++) samples[i] = i < 190 ? 500 + i % 7 : 560 + i % 3;
@@ -292,6 +336,29 @@ static void pairs_of_a_file(void **state) {
     fail_msg("%s", error.message);
   check_span("banks", &spec.banks, &result->kinds[PROBE_BANKS].map, UINT64_MAX);
   assert_int_equal(result->kinds[PROBE_BANKS].tested, 30000);
+  free(text.chars);
+  free(result);
+  model_close(&m);
+}
+
+/* The pairs that were timed are kept, and give the same masks. */
+static void raw_pairs(void **state) {
+  hash_spec spec = gtx1080_spec();
+  model m;
+  ff_text text = {0};
+  ff_error error;
+  probe_options options = {.seed = 6, .pairs = 128};
+  probe_finding found = {0};
+  probe_result *result = ff_alloc(sizeof *result);
+  model_open(&m, &spec, 0, UINT64_C(8) << 30);
+  m.meter.raw = &text;
+  if (probe_banks(&m.meter, &options, &found, &error)) fail_msg("%s", error.message);
+  if (probe_pairs_text("raw.csv", text.chars, text.length, PROBE_BANKS, &options, result, &error))
+    fail_msg("%s", error.message);
+  const probe_finding *again = &result->kinds[PROBE_BANKS];
+  assert_int_equal(again->tested, found.tested);
+  assert_int_equal(again->conflicts, found.conflicts);
+  check_span("banks", &spec.banks, &again->map, UINT64_MAX);
   free(text.chars);
   free(result);
   model_close(&m);
@@ -398,8 +465,11 @@ int main(void) {
       cmocka_unit_test(within_a_page),
       cmocka_unit_test(not_linear),
       cmocka_unit_test(nothing_to_see),
+      cmocka_unit_test(no_time_left),
+      cmocka_unit_test(sets_found_in_time),
       cmocka_unit_test(two_modes),
       cmocka_unit_test(pairs_of_a_file),
+      cmocka_unit_test(raw_pairs),
       cmocka_unit_test(broken_files),
       cmocka_unit_test(machine_file),
       cmocka_unit_test(colours_of_pages),
