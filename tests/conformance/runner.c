@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "arrays.h"
 #include "base/text.h"
 #include "case.h"
 #include "compile/compile.h"
@@ -30,12 +31,10 @@
 #include "ptx/ir.h"
 #include "ptx/rewrite/persistent.h"
 
-#define MOST_SHOWN 4 /* mismatches of one launch */
-enum { SMS = 4, FITTING = 2, PERSISTENT_PARAMS = 7 };
+enum { SMS = 4, FITTING = 2, PERSISTENT_PARAMS = 7, START = 4096 + 256 };
 
 typedef struct shape {
-  unsigned grid[3], block[3];
-  size_t elements;             /* of every array; 0: as many as the case gives */
+  case_shape in_case;
   unsigned threads;            /* of the host */
   unsigned sm_first, sm_count; /* of a persistent form */
 } shape;
@@ -84,21 +83,6 @@ static const char *fault_name(exec_fault_kind kind) {
 
 /* ---- buffers ---- */
 
-static size_t element_count(const run *r, const case_array *array) {
-  return r->shape.elements ? r->shape.elements : array->count;
-}
-
-static const value_part *value_at(const case_array *array, const value_part *list, size_t i) {
-  return list + i % array->count * array->type->parts;
-}
-
-static void fill(const run *r, const case_array *array, unsigned char *bytes) {
-  size_t size = value_bytes(array->type);
-  for (size_t i = 0; i < element_count(r, array); i++)
-    if (array->has_input) value_store(array->type, value_at(array, array->input, i), bytes + i * size);
-    else memset(bytes + i * size, 0xa5, size);
-}
-
 /* Each member of the team has its part of the buffer. */
 static ff_status make_multicast(run *r, unsigned index, ff_error *error) {
   const exec_allocation *buffer = r->buffers[index], *mapping;
@@ -127,10 +111,11 @@ static ff_status make_buffers(run *r, ff_error *error) {
   for (unsigned i = 0; i < r->c->array_count; i++) {
     const case_array *array = &r->c->arrays[i];
     if (array->by_value) continue;
-    ff_status status = exec_memory_allocate(r->memory, element_count(r, array) * value_bytes(array->type), 256,
-                                            EXEC_MEMORY_DEVICE, array->name, &r->buffers[i], error);
+    ff_status status =
+        exec_memory_allocate(r->memory, case_elements(&r->shape.in_case, array) * value_bytes(array->type), 256,
+                             EXEC_MEMORY_DEVICE, array->name, &r->buffers[i], error);
     if (status) return status;
-    fill(r, array, (unsigned char *)(uintptr_t)r->buffers[i]->address);
+    case_fill(&r->shape.in_case, array, (unsigned char *)(uintptr_t)r->buffers[i]->address);
     if (array->members && (status = make_multicast(r, i, error))) return status;
   }
   return FF_OK;
@@ -154,7 +139,7 @@ static ff_status make_params(const run *r, const exec_kernel_info *info, unsigne
     if (size != info->params[i].size)
       return ff_fail(error, FF_INVALID, "parameter '%s' has %u bytes, the case gives %zu", array->name,
                      info->params[i].size, size);
-    if (array->by_value) fill(r, array, params + info->params[i].offset);
+    if (array->by_value) case_fill(&r->shape.in_case, array, params + info->params[i].offset);
     else
       memcpy(params + info->params[i].offset, r->multicast[i] ? &r->multicast[i]->address : &r->buffers[i]->address,
              sizeof(uint64_t));
@@ -164,53 +149,27 @@ static ff_status make_params(const run *r, const exec_kernel_info *info, unsigne
 
 /* ---- comparing ---- */
 
+static void write_start(const run *r, char *out, size_t size) {
+  const unsigned *block = r->shape.in_case.block;
+  snprintf(out, size, "%s (%s, blocks of %u, %u host thread%s): ", r->place, r->isa, block[0] * block[1] * block[2],
+           r->shape.threads, r->shape.threads > 1 ? "s" : "");
+}
+
 static void report_start(run *r) {
-  printf("%s (%s, blocks of %u, %u host thread%s): ", r->place, r->isa,
-         r->shape.block[0] * r->shape.block[1] * r->shape.block[2], r->shape.threads, r->shape.threads > 1 ? "s" : "");
+  char start[START];
+  write_start(r, start, sizeof start);
+  fputs(start, stdout);
   r->failures++;
 }
 
-static void report_inputs(const run *r, size_t lane) {
-  char text[128];
-  for (unsigned i = 0; i < r->c->array_count; i++) {
-    const case_array *array = &r->c->arrays[i];
-    if (!array->has_input || lane >= array->count) continue;
-    unsigned char bytes[16];
-    value_store(array->type, value_at(array, array->input, lane), bytes);
-    value_print(array->type, bytes, text, sizeof text);
-    printf("; %s = %s", array->name, text);
-  }
-}
-
-static void report_value(run *r, const case_array *array, const value_part *expected, size_t lane,
-                         const unsigned char *got) {
-  char expected_text[128], got_text[128];
-  unsigned char bytes[16];
-  value_store(array->type, expected, bytes);
-  value_print(array->type, bytes, expected_text, sizeof expected_text);
-  value_print(array->type, got, got_text, sizeof got_text);
-  report_start(r);
-  printf("lane %zu: %s is %s, expected %s", lane, array->name, got_text, expected->any_nan ? "any NaN" : expected_text);
-  report_inputs(r, lane % array->count);
-  printf("\n");
-}
-
 static void compare_array(run *r, unsigned index) {
-  const case_array *array = &r->c->arrays[index];
-  const unsigned char *bytes = (const unsigned char *)(uintptr_t)r->buffers[index]->address;
-  const value_part *list = array->has_output ? array->output : array->input;
-  unsigned shown = 0;
-  for (size_t i = 0; i < element_count(r, array) && shown < MOST_SHOWN; i++) {
-    const unsigned char *got = bytes + i * value_bytes(array->type);
-    const value_part *expected = value_at(array, list, i);
-    value_part unchanged[2] = {expected[0], array->type->parts > 1 ? expected[1] : expected[0]};
-    unchanged[0].any_nan = unchanged[1].any_nan = false;
-    if (array->has_output ? value_matches(array->type, expected, got, array->bound)
-                          : value_matches(array->type, unchanged, got, (value_bound){BOUND_EXACT, 0}))
-      continue;
-    report_value(r, array, expected, i, got);
-    shown++;
-  }
+  char start[START];
+  ff_text lines = {0};
+  write_start(r, start, sizeof start);
+  r->failures += case_compare(r->c, &r->shape.in_case, &r->c->arrays[index],
+                              (const unsigned char *)(uintptr_t)r->buffers[index]->address, start, &lines);
+  if (lines.chars) fputs(lines.chars, stdout);
+  free(lines.chars);
 }
 
 static void compare_fault(run *r, const exec_fault *fault) {
@@ -234,7 +193,7 @@ static ff_status make_queue(run *r, unsigned char *params, unsigned grid[3], ff_
   if (status) return status;
   *(ptx_persistent_queue *)(uintptr_t)r->queue->address = (ptx_persistent_queue){{12345, 0}};
   own.queue = r->queue->address;
-  memcpy(own.grid, r->shape.grid, sizeof own.grid);
+  memcpy(own.grid, r->shape.in_case.grid, sizeof own.grid);
   memcpy(params + r->persistent->offset, &own, sizeof own);
   grid[0] = ptx_persistent_blocks(FITTING, SMS, own.sm_count, own.grid);
   grid[1] = grid[2] = 1;
@@ -243,7 +202,7 @@ static ff_status make_queue(run *r, unsigned char *params, unsigned grid[3], ff_
 
 static void check_queue(run *r) {
   const ptx_persistent_queue *queue = (const ptx_persistent_queue *)(uintptr_t)r->queue->address;
-  uint64_t blocks = (uint64_t)r->shape.grid[0] * r->shape.grid[1] * r->shape.grid[2];
+  uint64_t blocks = (uint64_t)r->shape.in_case.grid[0] * r->shape.in_case.grid[1] * r->shape.in_case.grid[2];
   if (!queue->taken[0] && queue->taken[1] > blocks) return;
   report_start(r);
   printf("the queue is left at %llu and %llu\n", (unsigned long long)queue->taken[0],
@@ -273,8 +232,8 @@ static ff_status launch(run *r, exec_program *program, exec_fault *fault, ff_err
                                  .params = params,
                                  .cooperative = r->c->cooperative,
                                  .launch_id = 1};
-  memcpy(request.grid, r->shape.grid, sizeof request.grid);
-  memcpy(request.block, r->shape.block, sizeof request.block);
+  memcpy(request.grid, r->shape.in_case.grid, sizeof request.grid);
+  memcpy(request.block, r->shape.in_case.block, sizeof request.block);
   memcpy(request.cluster, r->c->cluster, sizeof request.cluster);
   if (r->persistent && (status = make_queue(r, params, request.grid, error))) return status;
   exec_stats stats = {0};
@@ -312,19 +271,10 @@ static void run_launch(run *r, const ptx_module *linked) {
 
 /* Several blocks are run on two host threads as well. */
 static unsigned make_shapes(const conformance_case *c, shape shapes[2]) {
-  if (c->has_launch) {
-    memcpy(shapes[0].grid, c->grid, sizeof c->grid);
-    memcpy(shapes[0].block, c->block, sizeof c->block);
-    shapes[0].threads = 1;
-    shapes[1] = shapes[0];
-    shapes[1].threads = 2;
-    return c->grid[0] * c->grid[1] * c->grid[2] > 1 ? 2 : 1;
-  }
-  unsigned count = (unsigned)c->arrays[0].count, warps = (count + 31) / 32;
-  unsigned grid = (warps + 31) / 32, few = (count + 30) / 31, block = (warps + grid - 1) / grid * 32;
-  shapes[0] = (shape){{grid, 1, 1}, {block, 1, 1}, (size_t)grid * block, 1, 0, 0};
-  shapes[1] = (shape){{few, 1, 1}, {31, 1, 1}, (size_t)few * 31, 2, 0, 0};
-  return 2;
+  case_shape made[2];
+  unsigned count = case_shapes(c, made);
+  for (unsigned i = 0; i < 2; i++) shapes[i] = (shape){.in_case = made[i < count ? i : 0], .threads = i + 1};
+  return c->has_launch && c->grid[0] * c->grid[1] * c->grid[2] == 1 ? 1 : 2;
 }
 
 static unsigned run_shapes(const run *start, const char *only_isa, const ptx_module *linked, shape *shapes,

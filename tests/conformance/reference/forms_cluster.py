@@ -24,10 +24,10 @@ def store(name, register, index="%g"):
     return f"  ld.param.u64 %at, [{name}]; mad.wide.u32 %at, {index}, 4, %at; st.global.u32 [%at], {register};\n"
 
 
-def case(mnemonic, name, title, arrays, body, launch, declared="", headers=(), before=""):
+def case(mnemonic, name, title, arrays, body, launch, declared="", headers=(), before="", target=None):
     params = ", ".join(f".param .u64 {a.name}" for a in arrays)
     text = f"{before}.visible .entry test({params})\n{{\n{declared}{START}{body}  ret;\n}}"
-    return kernel_case(mnemonic, name, title, arrays, text, launch, target=HOPPER, headers=headers)
+    return kernel_case(mnemonic, name, title, arrays, text, launch, target=target or HOPPER, headers=headers)
 
 
 # ---- special registers ----
@@ -430,6 +430,7 @@ def bulk():
             "mov.b16 %h, 0x35a1; ld.param.u64 %at, [d]; cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%at], [area], 512, %h;" + end),
         "grid 1 block 128",
         declared,
+        target=(86, 100),
     )
     yield case(
         "cp",

@@ -58,7 +58,7 @@ def words(shape, registers):
 HEAD = """.visible .entry test({params})
 {{
   .shared .align 8 .b32 at_word[4]; .shared .align 8 .b64 done;
-  .reg .b32 %r<128>, %o<4>; .reg .u32 %t, %w, %base, %lane, %column, %x, %v, %y; .reg .u64 %at, %e; .reg .pred %p, %first;
+  .reg .b32 %r<128>, %o<4>; .reg .u32 %t, %w, %column, %x, %v; .reg .b32 %base, %lane, %y; .reg .u64 %at, %e; .reg .pred %p, %first;
   mov.u32 %t, %tid.x; shr.u32 %w, %t, 5; setp.eq.u32 %first, %w, 0;
 """
 ALLOC = """  @!%first bra allocated;

@@ -156,7 +156,7 @@ def wgmma(n, kinds, a_row=128, b_row=128, a_across=0, b_across=0, registers=Fals
         out += fold(words)
     arrays.append(Array("out", "d", "b32", out))
     text = kernel(name, arrays, count, k, kinds, size, layout_a, layout_b, registers, scale_d, scale_a, scale_b, saturate, selector)
-    return kernel_case("wgmma.sp" if sparse else "wgmma", full, title, arrays, text, "grid 1 block 128", target=(80, "90a"))
+    return kernel_case("wgmma.sp" if sparse else "wgmma", full, title, arrays, text, "grid 1 block 128", target=(84, "90a"))
 
 
 def spread(a, kind, k, selector, random):
@@ -315,7 +315,7 @@ def sparse_faults():
         text += f"  wgmma.mma_async.sp.sync.aligned.{form} {{%d0, %d1, %d2, %d3}}, %a, %b, %m, {selector}, %p{', ' if rest else ''}{rest}; // faults here\n"
         text += "  wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n  ret;\n}"
         arrays = [Array("in", "d", "u32", [0])]
-        return kernel_case("wgmma.fault", f"wgmma.sp.{name}", title, arrays, text, "grid 1 block 128", target=(80, "90a"), headers=[f"fault: {fault}"])
+        return kernel_case("wgmma.fault", f"wgmma.sp.{name}", title, arrays, text, "grid 1 block 128", target=(84, "90a"), headers=[f"fault: {fault}"])
 
     yield wrong("selector", "a third pair of threads", f"m64n8k32.f32.{half}", 2, "1, 1, 0, 0")
     yield wrong("selector_bytes", "all threads have metadata", f"m64n8k64.f32.{bytes_}", 1)
