@@ -10,7 +10,7 @@ from .writer import Array
 
 ALL = 0xFFFFFFFF
 FILL, GIVEN = 0x9E3779B1, 0x85EBCA6B
-TARGET = (86, "100a")
+TARGET = (88, "100a")
 SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}  # registers of .x1
 
 
