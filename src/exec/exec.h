@@ -128,6 +128,7 @@ typedef struct exec_config {
   const uint16_t *sms;       /* the SMs that blocks may be on, each below sm_count; NULL: all */
   uint32_t sms_count;        /* of them */
   uint32_t max_shared;       /* bytes per block, for the check */
+  uint32_t compute;          /* 90 for compute capability 9.0: how tensor cores sum; 0: that */
   uint32_t stack_bytes;      /* local memory per thread before EXEC_FAULT_STACK (cudaLimitStackSize); 0: default */
   uint64_t heap_bytes;       /* device malloc (cudaLimitMallocHeapSize) */
   uint64_t max_instructions; /* warp instructions of one launch before EXEC_FAULT_TIMEOUT; 0: none */

@@ -146,6 +146,7 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .stack_bytes = (uint32_t)ff_engine.limits[stream->device][cudaLimitStackSize],
       .heap_bytes = ff_engine.limits[stream->device][cudaLimitMallocHeapSize],
       .max_instructions = ff_engine.options.max_instructions,
+      .compute = (uint32_t)(m->compute_major * 10 + m->compute_minor),
       .clock_hz = (uint64_t)(m->clock_mhz * 1e6),
       .print = print,
       .waiting = say_waiting,

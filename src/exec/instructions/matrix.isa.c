@@ -2,14 +2,15 @@
 /* mma, wmma.mma and movmatrix for a whole warp, and the addresses by which wmma.load, wmma.store, ldmatrix and stmatrix
  * become ordinary accesses.
  *
- * Products of f16, bf16, tf32 and fp8 elements are exact in double precision; their sum is taken there, k ascending
- * from C's element on, and rounded once to the result's type: within what the manual asks ("at least single
- * precision"), and the same on every instruction set. f64 is a chain of fused multiply-adds in the same order. */
+ * Products of f16, bf16, tf32 and fp8 elements are summed as the device's tensor cores do (tensor_sum.h); those with
+ * scales in double precision, k ascending from C's element on, and rounded once to the result's type. f64 is a chain of
+ * fused multiply-adds in the same order. */
 #include "exec/instructions/matrix.h"
 #include "exec/instructions/lanes.h"
 #include "exec/instructions/ops_half.h"
 #include "exec/instructions/small_floats.h"
 #include "exec/instructions/sparse.h"
+#include "exec/instructions/tensor_sum.h"
 
 void ISA(core_mma)(exec_warp *x, const exec_instr *i);
 void ISA(core_quad_mma)(exec_warp *x, const exec_instr *i);
@@ -128,10 +129,16 @@ typedef struct sizes {
   uint32_t m, n, k;
 } sizes;
 
-static void multiply_reals(sizes s, const double *a, const double *b, double *c, bool fused) {
-  double across[MATRIX_ELEMENTS]; /* K x N */
+/* b seen as K x N */
+static void turn(sizes s, const double *b, double *across) {
   for (uint32_t n = 0; n < s.n; n++)
     for (uint32_t k = 0; k < s.k; k++) across[k * s.n + n] = b[n * s.k + k];
+}
+
+/* In double precision, k ascending from C's element on. */
+static void multiply_doubles(sizes s, const double *a, const double *b, double *c, bool fused) {
+  double across[MATRIX_ELEMENTS];
+  turn(s, b, across);
   for (uint32_t m = 0; m < s.m; m++) {
     double *row = c + m * s.n;
     for (uint32_t k = 0; k < s.k; k++) {
@@ -142,6 +149,28 @@ static void multiply_reals(sizes s, const double *a, const double *b, double *c,
       else
         for (uint32_t n = 0; n < s.n; n++) row[n] += left * right[n];
     }
+  }
+}
+
+/* As the tensor cores. a is M x `held`; column: NULL, or which column each of A's elements stands in. */
+static void multiply_reals(const core_warp *w, const exec_matrix *mma, sizes s, uint32_t held, const uint8_t *column,
+                           const double *a, const double *b, double *c) {
+  double across[MATRIX_ELEMENTS];
+  int32_t left[MATRIX_ELEMENTS], right[MATRIX_ELEMENTS];
+  tensor_rule rule = tensor_rule_of(w->launch->config->compute, (ptx_type)mma->a.type, false);
+  turn(s, b, across);
+  tensor_exponents(a, s.m * held, (ptx_type)mma->a.type, left);
+  tensor_exponents(across, s.k * s.n, (ptx_type)mma->b.type, right);
+  for (uint32_t m = 0; m < s.m; m++) {
+    tensor_operands o = {.left = a + m * held,
+                         .across = across,
+                         .left_exponents = left + m * held,
+                         .across_exponents = right,
+                         .row = column ? column + m * held : NULL,
+                         .count = held,
+                         .columns = s.n,
+                         .stride = s.n};
+    tensor_sum(&o, rule, (ptx_type)mma->d.type, c + m * s.n);
   }
 }
 
@@ -187,13 +216,12 @@ static void real_mma(core_warp *w, const exec_matrix *mma) {
     scale_rows(&w->x, mma, true, a);
     scale_rows(&w->x, mma, false, b);
   }
-  if (mma->chunks) {
-    uint8_t column[MATRIX_ELEMENTS];
-    matrix_columns(&w->x, mma, column);
-    multiply_sparse_reals(mma, column, a, b, c);
-  } else {
-    multiply_reals((sizes){mma->a.rows, mma->b.rows, mma->a.columns}, a, b, c, mma->a.type == PTX_F64);
-  }
+  uint8_t column[MATRIX_ELEMENTS];
+  sizes s = {mma->a.rows, mma->b.rows, mma->b.columns};
+  if (mma->chunks) matrix_columns(&w->x, mma, column);
+  if (mma->scales && mma->chunks) multiply_sparse_reals(mma, column, a, b, c);
+  else if (mma->scales || mma->a.type == PTX_F64) multiply_doubles(s, a, b, c, mma->a.type == PTX_F64);
+  else multiply_reals(w, mma, s, mma->a.columns, mma->chunks ? column : NULL, a, b, c);
   write_reals(w, &mma->d, c);
 }
 
@@ -286,7 +314,7 @@ void ISA(core_quad_mma)(exec_warp *x, const exec_instr *i) {
       c[l % 16 / 4][at.row * 8 + at.column] = value[l];
     }
   }
-  for (uint32_t q = 0; q < 4; q++) multiply_reals((sizes){8, 8, 4}, a[q], b[q], c[q], false);
+  for (uint32_t q = 0; q < 4; q++) multiply_reals(w, mma, (sizes){8, 8, 4}, 4, NULL, a[q], b[q], c[q]);
   EACH_LANE(w->active)
   for (uint32_t e = 0; e < 8; e++) {
     quad_place at = quad_accumulator(l, e, mma->d.type == PTX_F16);

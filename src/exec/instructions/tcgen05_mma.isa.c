@@ -2,7 +2,8 @@
 /* tcgen05.mma for the threads that issue it, one after the other (PTX ISA, "TensorCore 5th Generation Matrix Multiply
  * and accumulate Operations").
  *
- * Sums are taken as those of mma and wgmma: in double precision, k ascending from D's element on, rounded once.
+ * Sums are taken as the device's tensor cores do (tensor_sum.h); of products with factors of blocks in double
+ * precision, k ascending from D's element on, rounded once.
  *
  * In tensor memory (layouts D and F of "Data Path Layout Organization") row r of D is lane r where M is 128, and lane
  * r % 16 + r / 16 * 32 where it is 64; a column of D is a column. Of two blocks (layouts A and B) each has half of the
@@ -18,6 +19,7 @@
 #include "exec/instructions/small_floats.h"
 #include "exec/instructions/sparse.h"
 #include "exec/instructions/tcgen05_descriptor.h"
+#include "exec/instructions/tensor_sum.h"
 
 void ISA(core_tensor_mma)(exec_warp *x, const exec_instr *i);
 
@@ -259,6 +261,7 @@ static void scale_columns(const product *p, double *across) {
 static void multiply_reals(const product *p, const unsigned char *a, const unsigned char *b) {
   uint32_t columns = p->is.columns, width = columns / p->parts, depth = p->is.depth;
   double across[TCGEN05_DEPTH * TCGEN05_COLUMNS], left[TCGEN05_DEPTH], sum[TCGEN05_COLUMNS];
+  int32_t across_exponents[TCGEN05_DEPTH * TCGEN05_COLUMNS], left_exponents[TCGEN05_DEPTH];
   uint8_t place[TCGEN05_DEPTH];
   ptx_type a_type = (ptx_type)p->is.a_type, b_type = (ptx_type)p->is.b_type;
   const double *a_small = small_floats(a_type), *b_small = small_floats(b_type);
@@ -266,7 +269,9 @@ static void multiply_reals(const product *p, const unsigned char *a, const unsig
   bool negated = p->is.a_negated != p->is.b_negated;
   for (uint32_t n = 0; n < columns; n++)
     for (uint32_t k = 0; k < depth; k++) across[k * columns + n] = real_of(b_type, b_small, b + n * p->depth, k, b_how);
+  tensor_rule rule = tensor_rule_of(100, a_type, false);
   if (p->m->scales) scale_columns(p, across);
+  else tensor_exponents(across, depth * columns, b_type, across_exponents);
   for (uint32_t line = 0; line < p->rows * p->parts; line++) {
     uint32_t row = line % p->rows, part = line / p->rows, *cells = cells_of(p, row, part);
     if (!cells) continue;
@@ -274,10 +279,24 @@ static void multiply_reals(const product *p, const unsigned char *a, const unsig
     for (uint32_t k = 0; k < p->held; k++) left[k] = real_of(a_type, a_small, a + row * SHARED_DEPTH_BYTES, k, a_how);
     if (p->m->scales) scale_row(p, row, left);
     read_sums(p, cells, sum);
-    for (uint32_t k = 0; k < p->held; k++) {
-      double factor = negated ? -left[k] : left[k];
-      const double *right = across + place[k] * columns + part * width;
-      for (uint32_t n = 0; n < width; n++) sum[n] += factor * right[n];
+    if (negated)
+      for (uint32_t k = 0; k < p->held; k++) left[k] = -left[k];
+    if (p->m->scales) {
+      for (uint32_t k = 0; k < p->held; k++) {
+        const double *right = across + place[k] * columns + part * width;
+        for (uint32_t n = 0; n < width; n++) sum[n] += left[k] * right[n];
+      }
+    } else {
+      tensor_exponents(left, p->held, a_type, left_exponents);
+      tensor_operands o = {.left = left,
+                           .across = across + part * width,
+                           .left_exponents = left_exponents,
+                           .across_exponents = across_exponents + part * width,
+                           .row = place,
+                           .count = p->held,
+                           .columns = width,
+                           .stride = columns};
+      tensor_sum(&o, rule, (ptx_type)p->is.d_type, sum);
     }
     write_sums(p, sum, cells);
   }

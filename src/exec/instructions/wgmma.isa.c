@@ -2,7 +2,7 @@
 /* wgmma.mma_async, dense and sparse, for one of its four warps. It is asynchronous; here it is over when it is issued:
  * a program may neither read D nor change A and B before it has waited, and wgmma.wait_group waits for all four warps.
  *
- * Sums are taken as those of mma (matrix.isa.c): in double precision, k ascending from D's element on, rounded once. */
+ * Sums are taken as the device's tensor cores do (tensor_sum.h). */
 #include "exec/instructions/wgmma.h"
 
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include "exec/instructions/shared_matrix.h"
 #include "exec/instructions/small_floats.h"
 #include "exec/instructions/sparse.h"
+#include "exec/instructions/tensor_sum.h"
 
 void ISA(core_wgmma)(exec_warp *x, const exec_instr *i);
 
@@ -146,18 +147,26 @@ static void multiply_reals(core_warp *w, const exec_wgmma *g, row_bytes a_rows, 
                            const uint8_t *column) {
   uint32_t columns = g->columns, held = g->held;
   double a[WGMMA_ROWS * WGMMA_A_BYTES], b[WGMMA_B_BYTES * WGMMA_COLUMNS], c[WGMMA_ROWS * WGMMA_COLUMNS];
-  bool negated = g->a_negated != g->b_negated;
+  int32_t left[WGMMA_ROWS * WGMMA_A_BYTES], right[WGMMA_B_BYTES * WGMMA_COLUMNS];
+  tensor_rule rule = tensor_rule_of(w->launch->config->compute, (ptx_type)g->a_type, true);
   for (uint32_t k = 0; k < held; k++) reals_of((ptx_type)g->a_type, a_rows, k, a + k, held);
   for (uint32_t k = 0; k < g->depth; k++) reals_of((ptx_type)g->b_type, b_rows, k, b + k * columns, 1);
+  if (g->a_negated != g->b_negated)
+    for (uint32_t n = 0; n < WGMMA_ROWS * held; n++) a[n] = -a[n];
+  tensor_exponents(a, WGMMA_ROWS * held, (ptx_type)g->a_type, left);
+  tensor_exponents(b, g->depth * columns, (ptx_type)g->b_type, right);
   if (keeps(&w->x, g)) read_sums(&w->x, g, c);
   else memset(c, 0, WGMMA_ROWS * columns * sizeof *c);
   for (uint32_t m = 0; m < WGMMA_ROWS; m++) {
-    double *row = c + m * columns;
-    for (uint32_t k = 0; k < held; k++) {
-      double left = negated ? -a[m * held + k] : a[m * held + k];
-      const double *right = b + column[m * held + k] * columns;
-      for (uint32_t n = 0; n < columns; n++) row[n] += left * right[n];
-    }
+    tensor_operands o = {.left = a + m * held,
+                         .across = b,
+                         .left_exponents = left + m * held,
+                         .across_exponents = right,
+                         .row = column + m * held,
+                         .count = held,
+                         .columns = columns,
+                         .stride = columns};
+    tensor_sum(&o, rule, (ptx_type)g->d_type, c + m * columns);
   }
   write_sums(&w->x, g, c);
 }

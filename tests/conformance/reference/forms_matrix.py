@@ -8,6 +8,7 @@ from functools import lru_cache
 from operator import and_, mul, xor
 
 from .formats import E2M1, E2M3, E3M2, FORMATS, number, pack, unpack
+from .tensor_sum import spread_matrix, tensor_product
 from .values import Random
 from .writer import Array, Case, head
 
@@ -265,22 +266,26 @@ def mma_kernel(instruction, kinds, counts, target=None):
     return "\n".join(lines + ["  ret;", "}"])
 
 
-def mma_case(instruction, title, kinds, counts, words):
+def mma_case(instruction, title, kinds, counts, words, ending="", target=None):
     kind_of = lambda kind: "b64" if kind == "f64" else "b32"
     arrays = [Array("in", x, kind_of(k), w) for x, k, w in zip("abc", kinds[1:], words[1:])]
     arrays.append(Array("out", "d", kind_of(kinds[0]), words[0]))
-    name = instruction.replace(".sync.aligned", "").rstrip()
-    return Case("mma", name, title, arrays, mma_kernel(instruction, kinds, counts), ["launch: grid 1 block 32"])
+    name = instruction.replace(".sync.aligned", "").rstrip() + ending
+    return Case("mma", name, title, arrays, mma_kernel(instruction, kinds, counts, target), ["launch: grid 1 block 32"])
 
 
-def mma_file(shape, kinds, ending="", operation=None, saturate=False):
+def mma_file(shape, kinds, ending="", operation=None, saturate=False, sums=False):
+    """sums: elements of many exponents, added as compute capability 9.0 does."""
     m, n, k = shape
     instruction = f"mma.sync.aligned.m{m}n{n}k{k}.row.col{'.satfinite' if saturate else ''}.{'.'.join(kinds)}{ending}"
     random = Random(instruction)
     a, b, c = matrix(kinds[1], m, k, random), matrix(kinds[2], k, n, random), matrix(kinds[3], m, n, random)
     if saturate:
         c = [[(0x7FFFFFF0, 0x80000010)[(i + j) % 2] for j in range(n)] for i in range(m)]
-    d = product(kinds, a, b, c, operation, saturate)
+    if sums:
+        random = Random(instruction + ".sums")
+        a, b, c = (spread_matrix(kind, *size, random) for kind, size in zip(kinds[1:], ((m, k), (k, n), (m, n))))
+    d = tensor_product(kinds, a, b, c) if sums else product(kinds, a, b, c, operation, saturate)
     places = [accumulator(shape, kinds[0]), multiplicand_a(shape, kinds[1]), multiplicand_b(shape, kinds[2]), accumulator(shape, kinds[3])]
     counts = [registers(kind, size, False) for kind, size in zip(kinds, (m * n, m * k, k * n, m * n))]
     words = []
@@ -291,6 +296,8 @@ def mma_file(shape, kinds, ending="", operation=None, saturate=False):
             return whole[row][column]
 
         words.append(fragment(kind, count, at))
+    if sums:
+        return mma_case(instruction, "as tensor cores of 9.0 add", kinds, counts, words, ".sums", (version_of(instruction), "90a"))
     return mma_case(instruction, "d = a * b + c; lanes by the manual's formulas", kinds, counts, words)
 
 
@@ -680,8 +687,20 @@ def transpose_file():
     return Case("movmatrix", "movmatrix.m8n8.trans.b16", "the transpose", arrays, "\n".join(lines), ["launch: grid 1 block 32"])
 
 
+def sum_files():
+    """What the manual leaves open: how products are added."""
+    for kinds in (("f32", "f16", "f16", "f32"), ("f16", "f16", "f16", "f16"), ("f32", "bf16", "bf16", "f32")):
+        for k in (8, 16):
+            yield mma_file((16, 8, k), kinds, sums=True)
+    for k in (4, 8):
+        yield mma_file((16, 8, k), ("f32", "tf32", "tf32", "f32"), sums=True)
+    for small in ("e4m3", "e5m2"):
+        yield mma_file((16, 8, 32), ("f32", small, small, "f32"), sums=True)
+
+
 def cases():
     yield from wmma_files()
+    yield from sum_files()
     yield from mma_files()
     yield from tiny_files()
     yield from sparse_files()

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from .forms_control import kernel_case
 from .forms_matrix import bits_of_value, element, kept_columns, matrix, metadata_place, product, value_of, width
+from .tensor_sum import FRACTION, KEPT, SMALL_FRACTION, SMALL_KEPT, spread_matrix, tensor_product
 from .values import Random
 from .writer import Array
 
@@ -96,8 +97,9 @@ def before(t, r):
 DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
 
 
-def wgmma(n, kinds, a_row=128, b_row=128, a_across=0, b_across=0, registers=False, scale_d=1, scale_a=1, scale_b=1, saturate=False, selector=None):
-    """selector: that of a sparse product, whose A has half of its elements; None: a dense one."""
+def wgmma(n, kinds, a_row=128, b_row=128, a_across=0, b_across=0, registers=False, scale_d=1, scale_a=1, scale_b=1, saturate=False, selector=None, sums=False):
+    """selector: that of a sparse product, whose A has half of its elements; None: a dense one. sums: elements of many exponents, added as
+    compute capability 9.0 does."""
     d_kind, a_kind, b_kind = kinds
     sparse = selector is not None
     k = DEPTH[a_kind] * (2 if sparse else 1)
@@ -111,8 +113,11 @@ def wgmma(n, kinds, a_row=128, b_row=128, a_across=0, b_across=0, registers=Fals
     full += f".{selector}" if selector else ""
     if (scale_d, scale_a, scale_b) != (1, 1, 1):
         full += f".{scale_d}{'n' if scale_a < 0 else 'p'}{'n' if scale_b < 0 else 'p'}"
+    full += ".sums" if sums else ""
     random = Random(full)
-    if a_kind == "b1":
+    if sums:
+        a, b = spread_matrix(a_kind, 64, k, random, 3), spread_matrix(b_kind, k, n, random, 3)
+    elif a_kind == "b1":
         a = [[random.bits(1) for _ in range(k)] for _ in range(64)]
         b = [[random.bits(1) for _ in range(n)] for _ in range(k)]
     else:
@@ -131,7 +136,11 @@ def wgmma(n, kinds, a_row=128, b_row=128, a_across=0, b_across=0, registers=Fals
     signed_a = whole_a
     if scale_a * scale_b < 0:
         signed_a = [[bits_of_value(a_kind, -value_of(a_kind, v)) for v in row] for row in whole_a]
-    d = product((d_kind, a_kind, b_kind, d_kind), signed_a, b, c, "and" if a_kind == "b1" else None, saturate)
+    if sums:
+        bits_ = (SMALL_FRACTION, SMALL_KEPT) if width(a_kind) == 8 else (FRACTION, KEPT)
+        d = tensor_product((d_kind, a_kind, b_kind, d_kind), signed_a, b, c, *bits_)
+    else:
+        d = product((d_kind, a_kind, b_kind, d_kind), signed_a, b, c, "and" if a_kind == "b1" else None, saturate)
     turned = [[b[at][column] for at in range(k)] for column in range(n)]
     bits = width(a_kind)
     layout_a = Layout(64, bits, a_across, a_row, 0)
@@ -267,6 +276,8 @@ def cases():
     yield wgmma(16, ("s32", "s8", "s8"), saturate=True)
     yield wgmma(16, ("s32", "b1", "b1"))
     yield wgmma(24, ("s32", "b1", "b1"), 32, 32, registers=True)
+    for d_kind, kind in (("f32", "f16"), ("f16", "f16"), ("f32", "bf16"), ("f32", "tf32"), ("f32", "e4m3"), ("f16", "e5m2")):
+        yield wgmma(16, (d_kind, kind, kind), sums=True, registers=kind == "tf32")
     yield from sparse_cases()
 
 
