@@ -400,6 +400,8 @@ cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) 
   if (!error && !taken && event->device != stream->device) error = cudaErrorInvalidResourceHandle;
   engine_node_params node = {.kind = ENGINE_NODE_RECORD, .event = handle};
   if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
+  event = engine_event_find(handle); /* that may have given the lock away */
+  if (!error && !taken && !event) error = cudaErrorInvalidResourceHandle;
   if (!error && !taken) engine_event_record_locked(event, stream);
   engine_leave();
   return error;
@@ -432,6 +434,8 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
   stream = engine_stream_find(stream_handle);
   if (!error && !(event && stream)) error = cudaErrorInvalidResourceHandle;
   if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
+  event = engine_event_find(handle); /* so may this */
+  if (!error && !taken && !event) error = cudaErrorInvalidResourceHandle;
   if (!error && !taken && event->recorded) engine_stream_wait_event_locked(stream, event);
   engine_leave();
   return error;

@@ -355,6 +355,41 @@ static void too_many_kernels(void **state) {
   succeed(cudaDeviceSynchronize());
 }
 
+static void *destroy_then_release(void *unused) {
+  (void)unused;
+  pause_ms(100);
+  succeed(cudaEventDestroy(event));
+  *latch = 1;
+  return NULL;
+}
+
+/* All lanes are taken, so that what comes behind the legacy stream waits in its call, and `event` is destroyed then. */
+static void take_all_lanes(pthread_t *thread) {
+  cudaStream_t stream;
+  *latch = 0;
+  start_waiting(NULL, latch, 1, 0);
+  for (uint32_t i = 1; i < EXEC_GIVEN_MAX; i++) {
+    succeed(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    start_waiting(stream, latch, 1, 0);
+  }
+  assert_int_equal(pthread_create(thread, NULL, destroy_then_release, NULL), 0);
+}
+
+static void an_event_destroyed_meanwhile(void **state) {
+  (void)state;
+  pthread_t thread;
+  take_all_lanes(&thread);
+  expect(cudaEventRecord(event, blocking), cudaErrorInvalidResourceHandle);
+  pthread_join(thread, NULL);
+  succeed(cudaDeviceSynchronize());
+  succeed(cudaEventCreate(&event));
+  succeed(cudaEventRecord(event, apart));
+  take_all_lanes(&thread);
+  expect(cudaStreamWaitEvent(blocking, event, 0), cudaErrorInvalidResourceHandle);
+  pthread_join(thread, NULL);
+  succeed(cudaDeviceSynchronize());
+}
+
 static void faults_are_met_later(void **state) {
   (void)state;
   start_waiting(blocking, latch, 1, 16);
@@ -400,6 +435,7 @@ static int run_behind_cases(void) {
       CASE(one_of_two_ends),
       CASE(a_module_stays_until_then),
       CASE(too_many_kernels),
+      CASE(an_event_destroyed_meanwhile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
