@@ -279,6 +279,7 @@ typedef struct engine_set {
   uint32_t value, element;
   cudaStream_t stream;
   bool async;
+  bool done; /* the memory is as it will be: the access stream and the clock are told of it, nothing more */
 } engine_set;
 ENGINE_API cudaError_t engine_set_run(const engine_set *set);
 

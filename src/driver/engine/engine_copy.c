@@ -200,7 +200,7 @@ static void set_slices(const engine_set *set, engine_stream *stream, bool blocki
     op.set.pitch = set->height > 1 ? set->pitch : op.set.width;
     engine_append(&op);
     engine_time_spend(stream, engine_time_transfer(op.set.width * set->height, TRACE_D2D), false, op.blocking);
-    for (uint64_t row = 0; row < set->height; row++)
+    for (uint64_t row = 0; !set->done && row < set->height; row++)
       fill_row((char *)(uintptr_t)(op.set.to + row * set->pitch), set->width, set->element, set->value);
     engine_host_access_settle(op.set.to, (op.set.height - 1) * op.set.pitch + op.set.width);
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on one value in memory (engine_values.h). A write is a set of one element, or of two for 64 bits. Flushes
+/* Operations on one value in memory (engine_values.h). A write is a set of one element, or of two for 64 bits;
+ * a reduction is one in the access stream, too. Flushes
  * and barriers have nothing to do: memory is always up to date.
  *
  * A stream waits without the engine's lock, so that other threads can launch what writes the value; a graph's node
@@ -18,23 +19,34 @@ static bool waits(const engine_value *v) { return v->type == ENGINE_VALUE_WAIT_3
 static bool writes(const engine_value *v) {
   return v->type == ENGINE_VALUE_WRITE_32 || v->type == ENGINE_VALUE_WRITE_64;
 }
+static bool reduces(const engine_value *v) { return v->type == ENGINE_VALUE_REDUCE; }
+static bool reaches(const engine_value *v) { return waits(v) || writes(v) || reduces(v); }
+static uint64_t address_of(const engine_value *v) { return reduces(v) ? v->reduce.address : v->of.address; }
 static unsigned bytes_of(const engine_value *v) {
+  if (reduces(v)) return v->reduce.data == ENGINE_REDUCE_U32 ? 4 : 8;
   return v->type == ENGINE_VALUE_WAIT_32 || v->type == ENGINE_VALUE_WRITE_32 ? 4 : 8;
 }
 
 /* ---- are they possible? ---- */
 
+static bool is_reduction(const engine_value *v) {
+  int operation = v->reduce.operation, data = v->reduce.data;
+  return !v->reduce.flags && (data == ENGINE_REDUCE_U32 || data == ENGINE_REDUCE_U64) &&
+         (operation == ENGINE_REDUCE_ADD || operation == ENGINE_REDUCE_AND || operation == ENGINE_REDUCE_OR);
+}
+
 static cudaError_t check_form(const engine_value *v) {
+  if (reduces(v)) return is_reduction(v) ? cudaSuccess : cudaErrorInvalidValue;
   if (waits(v)) return (v->of.flags & ~(unsigned)WAIT_FLUSH) <= WAIT_NOR ? cudaSuccess : cudaErrorInvalidValue;
   if (writes(v)) return v->of.flags <= 1 ? cudaSuccess : cudaErrorInvalidValue;
   return v->type == ENGINE_VALUE_FLUSH || v->type == ENGINE_VALUE_BARRIER ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 static cudaError_t check_place(const engine_value *v, engine_pointer found) {
-  if (!waits(v) && !writes(v)) return cudaSuccess;
-  bool inside = found.memory != ENGINE_PAGEABLE && bytes_of(v) <= found.bytes - (v->of.address - found.address);
-  return inside && v->of.address % bytes_of(v) == 0 && found.readable && found.writable ? cudaSuccess
-                                                                                        : cudaErrorInvalidValue;
+  if (!reaches(v)) return cudaSuccess;
+  uint64_t address = address_of(v);
+  bool inside = found.memory != ENGINE_PAGEABLE && bytes_of(v) <= found.bytes - (address - found.address);
+  return inside && address % bytes_of(v) == 0 && found.readable && found.writable ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t engine_values_check_locked(const engine_value *list, size_t count) {
@@ -42,26 +54,34 @@ cudaError_t engine_values_check_locked(const engine_value *list, size_t count) {
   cudaError_t error = cudaSuccess;
   for (size_t i = 0; !error && i < count; i++) {
     error = check_form(&list[i]);
-    bool later = (waits(&list[i]) || writes(&list[i])) && engine_graph_address(list[i].of.address);
-    if (!error && !later) error = check_place(&list[i], engine_pointer_find_locked(list[i].of.address));
+    bool later = reaches(&list[i]) && engine_graph_address(address_of(&list[i]));
+    if (!error && !later) error = check_place(&list[i], engine_pointer_find_locked(address_of(&list[i])));
   }
   return error;
 }
 
+static bool same_kind(const engine_value *a, const engine_value *b) {
+  return a->reduce.operation == b->reduce.operation && a->reduce.data == b->reduce.data;
+}
+static bool same_reduction(const engine_value *a, const engine_value *b) {
+  return same_kind(a, b) && a->reduce.address == b->reduce.address && a->reduce.value == b->reduce.value;
+}
+static bool same_access(const engine_value *a, const engine_value *b) {
+  return !reaches(a) || (a->of.address == b->of.address && a->of.value == b->of.value && a->of.flags == b->of.flags);
+}
+
 bool engine_values_same(const engine_value *a, const engine_value *b, size_t count) {
   bool same = true;
-  for (size_t i = 0; same && i < count; i++) {
-    bool reaches = waits(&a[i]) || writes(&a[i]);
-    same = a[i].type == b[i].type && (!reaches || (a[i].of.address == b[i].of.address &&
-                                                   a[i].of.value == b[i].of.value && a[i].of.flags == b[i].of.flags));
-  }
+  for (size_t i = 0; same && i < count; i++)
+    same = a[i].type == b[i].type && (reduces(&a[i]) ? same_reduction(&a[i], &b[i]) : same_access(&a[i], &b[i]));
   return same;
 }
 
 bool engine_value_replaces(const engine_value *old, const engine_value *other) {
   unsigned kept = waits(old) ? (unsigned)WAIT_FLUSH : ~0u;
-  bool reaches = waits(old) || writes(old);
-  return old->type == other->type && (!reaches || (old->of.flags & kept) == (other->of.flags & kept));
+  if (old->type != other->type) return false;
+  if (reduces(old)) return same_kind(old, other);
+  return !reaches(old) || (old->of.flags & kept) == (other->of.flags & kept);
 }
 
 /* ---- waiting ---- */
@@ -129,6 +149,55 @@ static cudaError_t write_now(const engine_value *v, cudaStream_t stream) {
   return error;
 }
 
+/* Done before the set that stands for it in the access stream: the host may do an atomic on the same word. */
+static void reduce(const engine_value *v) {
+  uint64_t value = v->reduce.value;
+  _Atomic uint32_t *word = (_Atomic uint32_t *)(uintptr_t)v->reduce.address;
+  _Atomic uint64_t *both = (_Atomic uint64_t *)(uintptr_t)v->reduce.address;
+  bool narrow = bytes_of(v) == 4;
+  switch (v->reduce.operation) {
+  case ENGINE_REDUCE_ADD:
+    if (narrow) atomic_fetch_add(word, (uint32_t)value);
+    else atomic_fetch_add(both, value);
+    return;
+  case ENGINE_REDUCE_AND:
+    if (narrow) atomic_fetch_and(word, (uint32_t)value);
+    else atomic_fetch_and(both, value);
+    return;
+  default:
+    if (narrow) atomic_fetch_or(word, (uint32_t)value);
+    else atomic_fetch_or(both, value);
+  }
+}
+
+static cudaError_t reduce_on(const engine_value *v, engine_stream *stream) {
+  cudaError_t error = check_place(v, engine_pointer_find_locked(v->reduce.address));
+  if (error) return error;
+  engine_host_access_collect(false);
+  reduce(v);
+  engine_set set = {.to = v->reduce.address,
+                    .width = bytes_of(v) / 4,
+                    .height = 1,
+                    .depth = 1,
+                    .element = 4,
+                    .async = true,
+                    .done = true};
+  return engine_set_on(set, stream, true);
+}
+
+/* Not queued behind kernels that wait: it waits for them itself. */
+static cudaError_t reduce_now(const engine_value *v, cudaStream_t handle) {
+  cudaError_t error = engine_enter_during_kernel();
+  if (error) return error;
+  engine_stream *stream = engine_stream_find(handle);
+  if (!stream) error = engine_stream_error(handle);
+  else if (!(stream = engine_deferred_wait_stream(stream))) error = cudaErrorInvalidResourceHandle;
+  else error = ff_engine.sticky;
+  if (!error) error = reduce_on(v, stream);
+  engine_leave();
+  return error;
+}
+
 static cudaError_t capture(cudaStream_t handle, const engine_value *list, size_t count, bool *taken) {
   *taken = false;
   cudaError_t error = engine_enter_during_kernel();
@@ -148,6 +217,7 @@ cudaError_t engine_values_run(cudaStream_t stream, const engine_value *list, siz
     error = check_form(&list[i]);
     if (!error && waits(&list[i])) error = wait_for(&list[i]);
     if (!error && writes(&list[i])) error = write_now(&list[i], stream);
+    if (!error && reduces(&list[i])) error = reduce_now(&list[i], stream);
   }
   return error;
 }
@@ -155,7 +225,7 @@ cudaError_t engine_values_run(cudaStream_t stream, const engine_value *list, siz
 /* ---- as a node ---- */
 
 cudaError_t engine_value_write_on(const engine_value *v, engine_stream *stream) {
-  cudaError_t error = cudaSuccess;
+  cudaError_t error = reduces(v) ? reduce_on(v, stream) : cudaSuccess;
   for (unsigned part = 0; !error && writes(v) && part < bytes_of(v) / 4; part++)
     error = engine_set_on(set_of(v, part), stream, true);
   return error;

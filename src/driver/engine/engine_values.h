@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on one value in memory: a stream, or a node of a graph, writes it or waits for it (Driver API, "Stream
- * Memory Operations"). A batch is carried out in its order.
+/* Operations on one value in memory: a stream, or a node of a graph, writes it, waits for it, or adds to it
+ * (Driver API, "Stream Memory Operations"). A batch is carried out in its order.
  *
  * Waiting holds up the thread that carries it out, as every device operation does here: it can only be for what is
  * there already, or what another thread of the program writes. After ENGINE_VALUE_PATIENCE_MS it is given up, with a
@@ -19,7 +19,17 @@ enum { /* CUstreamBatchMemOpType */
        ENGINE_VALUE_FLUSH,
        ENGINE_VALUE_WAIT_64,
        ENGINE_VALUE_WRITE_64,
-       ENGINE_VALUE_BARRIER
+       ENGINE_VALUE_BARRIER,
+       ENGINE_VALUE_REDUCE = 8
+};
+enum { /* CUstreamAtomicReductionOpType */
+       ENGINE_REDUCE_ADD = 0,
+       ENGINE_REDUCE_AND = 5,
+       ENGINE_REDUCE_OR = 6
+};
+enum { /* CUstreamAtomicReductionDataType */
+       ENGINE_REDUCE_U32 = 14,
+       ENGINE_REDUCE_U64 = 22
 };
 
 typedef union engine_value { /* CUstreamBatchMemOpParams */
@@ -30,6 +40,12 @@ typedef union engine_value { /* CUstreamBatchMemOpParams */
     unsigned flags;
     uint64_t alias; /* the driver's own: not looked at */
   } of;
+  struct { /* of ENGINE_VALUE_REDUCE; no flags */
+    int type;
+    unsigned flags;
+    int operation, data;
+    uint64_t address, value, alias;
+  } reduce;
   uint64_t room[6];
 } engine_value;
 

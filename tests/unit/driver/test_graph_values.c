@@ -17,8 +17,8 @@
 #include "driver/driver_api/libcuda_graph.h"
 #include "driver/engine/engine_values.h"
 
-CUresult cuInit(unsigned), cuCtxSetCurrent(CUcontext), cuCtxCreate_v2(CUcontext *, unsigned, CUdevice),
-    cuCtxSynchronize(void);
+CUresult cuInit(unsigned), cuDeviceGetAttribute(int *, int, CUdevice), cuCtxSetCurrent(CUcontext),
+    cuCtxCreate_v2(CUcontext *, unsigned, CUdevice), cuCtxSynchronize(void);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t),
     cuMemHostAlloc(void **, size_t, unsigned), cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
 CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream);
@@ -124,6 +124,75 @@ static void added(void **state) {
   succeed(cuGraphExecDestroy(exec));
   succeed(cuGraphExecDestroy(other));
   succeed(cuGraphDestroy(clone));
+}
+
+static engine_value reduction(int operation, int data_type, CUdeviceptr at, uint64_t value) {
+  return (engine_value){
+      .reduce = {
+          .type = ENGINE_VALUE_REDUCE, .operation = operation, .data = data_type, .address = at, .value = value}};
+}
+
+static void reduced(void **state) {
+  (void)state;
+  CUgraph graph;
+  CUgraphExec exec;
+  CUgraphNode node;
+  engine_value list[] = {
+      reduction(ENGINE_REDUCE_OR, ENGINE_REDUCE_U32, data, UINT64_C(0xff0000000c)), /* its lower half */
+      reduction(ENGINE_REDUCE_AND, ENGINE_REDUCE_U32, data, 0xa),
+      reduction(ENGINE_REDUCE_ADD, ENGINE_REDUCE_U32, data, 0xffffffff),
+      reduction(ENGINE_REDUCE_ADD, ENGINE_REDUCE_U64, data + 8, UINT64_C(0x100000001)),
+      reduction(ENGINE_REDUCE_OR, ENGINE_REDUCE_U64, data + 8, UINT64_C(0x3000000000)),
+      reduction(ENGINE_REDUCE_AND, ENGINE_REDUCE_U64, data + 8, UINT64_C(0x2fffffffff))};
+  CUDA_BATCH_MEM_OP_NODE_PARAMS params = batch(list, 6);
+  assert_int_equal(offsetof(engine_value, reduce.address), 16);
+  for (int way = 0; way < 2; way++) { /* in a stream, and as a node */
+    succeed(cuMemsetD8_v2(data, 1, 4));
+    succeed(cuMemsetD8_v2(data + 4, 0xff, 12));
+    if (way == 0) {
+      succeed(cuStreamBatchMemOp_v2(NULL, 6, list, 0));
+    } else {
+      succeed(cuGraphCreate(&graph, 0));
+      succeed(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params));
+      succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+      launch(exec);
+    }
+    assert_int_equal(word(0), 7); /* ((0x01010101 | 0xc) & 0xa) - 1 */
+    assert_int_equal(word(1), 0xffffffff);
+    assert_true(word(2) == 0 && word(3) == 0x21); /* (0x100000000 | 0x3000000000) & 0x2fffffffff */
+  }
+  list[0].reduce.value = 0x70, list[1].reduce.value = 0xff, list[2].reduce.value = 1;
+  succeed(cuGraphExecBatchMemOpNodeSetParams(exec, node, &params)); /* other values */
+  clear();
+  launch(exec);
+  assert_int_equal(word(0), 0x71);
+  list[0].reduce.operation = ENGINE_REDUCE_AND; /* another operation is another node */
+  invalid(cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
+  list[0] = reduction(ENGINE_REDUCE_OR, ENGINE_REDUCE_U64, data, 1);
+  invalid(cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
+  engine_value wrong[] = {reduction(1, ENGINE_REDUCE_U32, data, 1),
+                          reduction(ENGINE_REDUCE_ADD, 0, data, 1),
+                          reduction(ENGINE_REDUCE_ADD, ENGINE_REDUCE_U32, data + 2, 1),
+                          reduction(ENGINE_REDUCE_ADD, ENGINE_REDUCE_U64, data + 4, 1),
+                          reduction(ENGINE_REDUCE_ADD, ENGINE_REDUCE_U32, data + 16, 1),
+                          reduction(ENGINE_REDUCE_ADD, ENGINE_REDUCE_U32, 0, 1),
+                          reduction(ENGINE_REDUCE_ADD, ENGINE_REDUCE_U32, data, 1)};
+  wrong[6].reduce.flags = 1;
+  clear();
+  for (int i = 0; i < 7; i++) invalid(cuStreamBatchMemOp_v2(NULL, 1, &wrong[i], 0));
+  assert_true(!word(0) && !word(1));
+  uint64_t *pinned;
+  int supported = 0;
+  succeed(cuDeviceGetAttribute(&supported, 148, 0));
+  assert_int_equal(supported, 1);
+  succeed(cuMemHostAlloc((void **)&pinned, 8, 0));
+  *pinned = 5;
+  list[0] = reduction(ENGINE_REDUCE_ADD, ENGINE_REDUCE_U64, (uintptr_t)pinned, 37);
+  succeed(cuStreamBatchMemOp_v2(NULL, 1, list, 0));
+  succeed(cuCtxSynchronize());
+  assert_int_equal(*pinned, 42);
 }
 
 /* What an exec has may get other addresses and values, and a wait another comparison; nothing else. */
@@ -412,6 +481,7 @@ static int start(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(added),
+      cmocka_unit_test(reduced),
       cmocka_unit_test(refused),
       cmocka_unit_test(captured),
       cmocka_unit_test(waits_without_the_lock),
