@@ -28,6 +28,11 @@ typedef struct meter {
   /* Reads x, then all lines, then x again: the cycles of that load. */
   ff_status (*time_again)(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles,
                           ff_error *error);
+  /* Reads `count` lines from address `from` on, from SM number `sm`, past its L1: the cycles of the first load of each,
+   * and of the next ones. */
+  ff_status (*time_lines)(void *context, uint32_t sm, uint64_t from, uint32_t count, double *first, double *again,
+                          ff_error *error);
+  uint32_t sm_count, line_count; /* of the GPU; to be timed by time_lines: fewer than the meter has */
   /* Has nothing of what was read before in the L2. */
   ff_status (*flush)(void *context, ff_error *error);
   void (*progress)(void *context, const char *what, double done); /* NULL: none */
@@ -64,6 +69,8 @@ void modes_histogram(const double *samples, size_t count, probe_histogram *out);
 /* ---- banks.c, sets.c: fill `found` (but not found->seconds) ---- */
 ff_status probe_banks(const meter *m, const probe_options *options, probe_finding *found, ff_error *error);
 ff_status probe_sets(const meter *m, const probe_options *options, probe_finding *found, ff_error *error);
+/* lines.c: "sm,line,first,again" of consecutive lines from some SMs, one SM after the other, to `out`. */
+ff_status probe_lines(const meter *m, ff_text *out, ff_error *error);
 /* Adds a pair to what was found, with options->noise. */
 void findings_add(findings *f, const probe_options *options, probe_random *random, const meter *m, uint64_t a,
                   uint64_t b, bool conflict);

@@ -30,9 +30,10 @@ typedef struct probe_options {
   uint32_t pairs; /* conflicts wanted of each kind; 0: 256 */
   /* bytes of physically contiguous memory assumed on a real GPU; 0: 2 MiB, which a mapping of that size is */
   uint64_t span;
-  double seconds;  /* for each kind; then the search ends with what it has. 0: as long as it takes */
-  const char *raw; /* file for the pairs of banks that were timed alone, as probe_pairs_text reads them; NULL: none */
-  bool progress;   /* a line on stderr */
+  double seconds;    /* for each kind; then the search ends with what it has. 0: as long as it takes */
+  const char *raw;   /* file for the pairs of banks that were timed alone, as probe_pairs_text reads them; NULL: none */
+  const char *lines; /* file for probe_lines' CSV; NULL: none */
+  bool progress;     /* a line on stderr */
 } probe_options;
 
 /* Access times: bar i counts those in [low + i * width, + width). */

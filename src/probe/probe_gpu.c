@@ -26,6 +26,8 @@ enum {
   GROUP = 12, /* pairs that are timed together where only events tell the time */
   USUAL = 33, /* groups that show how long one usually takes */
   SWEEP_THREADS = 1024,
+  LINES_AT_ONCE = 512,
+  LINE_LOADS = 8, /* of a line, after the first */
   ATTRIBUTE_CLOCK = 13,
   ATTRIBUTE_L2 = 38,
 };
@@ -35,7 +37,7 @@ enum {
 /* one conflict among them is more: a tenth of the time of one of twelve pairs */
 static const double GROUP_TOLERANCE = 0.005;
 
-typedef enum kernel { KERNEL_pairs, KERNEL_visit, KERNEL_reload, KERNEL_sweep, KERNELS } kernel;
+typedef enum kernel { KERNEL_pairs, KERNEL_visit, KERNEL_reload, KERNEL_sweep, KERNEL_lines, KERNELS } kernel;
 
 struct gpu {
   const cuda_driver *cuda;
@@ -226,6 +228,72 @@ static ff_status time_again(void *context, uint64_t x, const uint64_t *lines, si
   return reload(g, x, cycles, error);
 }
 
+/* ---- lines, one by one ---- */
+
+/* From SM `sm`; us: of the launch, NULL where clocks tell the time. A real GPU puts its blocks where it likes: enough
+ * that one comes to each SM. */
+static ff_status launch_lines(gpu *g, uint32_t sm, cuda_address from, uint32_t count, uint32_t again, double *us,
+                              ff_error *error) {
+  uint64_t zero = 0;
+  uint32_t blocks = g->clocks ? 8 * g->sm_count : g->sm_count;
+  cuda_address out = g->sink + sizeof zero;
+  void *arguments[] = {&from, &count, &sm, &again, &zero, &g->sink, &out};
+  TRY_CUDA(g, MemsetD8Async, g->sink, 0, sizeof zero, g->stream);
+  if (!us) return launch(g, KERNEL_lines, blocks, 1, arguments, error);
+  float ms;
+  TRY(wait_for_all(g, error));
+  TRY_CUDA(g, EventRecord, g->begin, g->stream);
+  TRY(launch(g, KERNEL_lines, blocks, 1, arguments, error));
+  TRY_CUDA(g, EventRecord, g->end, g->stream);
+  TRY_CUDA(g, EventSynchronize, g->end);
+  TRY_CUDA(g, EventElapsedTime, &ms, g->begin, g->end);
+  *us = (double)ms * 1e3;
+  return FF_OK;
+}
+
+static ff_status lines_by_clocks(gpu *g, uint32_t sm, uint64_t from, uint32_t count, double *first, double *again,
+                                 ff_error *error) {
+  struct {
+    uint64_t flag;
+    uint32_t cycles[LINES_AT_ONCE][2];
+  } read;
+  for (uint32_t i = 0; i < count; i += LINES_AT_ONCE) {
+    uint32_t some = count - i < LINES_AT_ONCE ? count - i : LINES_AT_ONCE;
+    TRY(launch_lines(g, sm, device_address(g, from + i * PROBE_LINE), some, LINE_LOADS, NULL, error));
+    TRY(wait_for_all(g, error));
+    TRY_CUDA(g, MemcpyDtoH, &read, g->sink, sizeof read);
+    if (!(read.flag & 1)) return ff_fail(error, FF_UNSUPPORTED, "no block of a kernel came to SM %u", sm);
+    for (uint32_t k = 0; k < some; k++) {
+      first[i + k] = read.cycles[k][0];
+      again[i + k] = read.cycles[k][1];
+    }
+  }
+  return FF_OK;
+}
+
+/* A launch of the line that is read then, too, is taken off; what only the first launch of an SM misses is not the
+ * line's. */
+static ff_status lines_by_events(gpu *g, uint32_t sm, uint64_t from, uint32_t count, double *first, double *again,
+                                 ff_error *error) {
+  double came, there, more;
+  TRY(launch_lines(g, sm, device_address(g, from + count * PROBE_LINE), 1, 0, &came, error));
+  for (uint32_t i = 0; i < count; i++) {
+    cuda_address line = device_address(g, from + i * PROBE_LINE);
+    TRY(launch_lines(g, sm, line, 1, 0, &came, error));
+    TRY(launch_lines(g, sm, line, 1, 0, &there, error));
+    TRY(launch_lines(g, sm, line, 1, LINE_LOADS, &more, error));
+    again[i] = (more - there) * g->cycles_per_us / LINE_LOADS;
+    first[i] = (came - there) * g->cycles_per_us + again[i];
+  }
+  return FF_OK;
+}
+
+static ff_status time_lines(void *context, uint32_t sm, uint64_t from, uint32_t count, double *first, double *again,
+                            ff_error *error) {
+  gpu *g = context;
+  return (g->clocks ? lines_by_clocks : lines_by_events)(g, sm, from, count, first, again, error);
+}
+
 /* Reads twice the L2's size, from another place each time there is one. */
 static ff_status flush(void *context, ff_error *error) {
   gpu *g = context;
@@ -274,7 +342,7 @@ static ff_status describe(gpu *g, int device, probe_result *result, ff_error *er
   int sms = 0;
   TRY_CUDA(g, DeviceGetAttribute, &sms, CUDA_ATTRIBUTE_SM_COUNT, device);
   if (sms < 1 || sms > 4096) return ff_fail(error, FF_UNSUPPORTED, "the driver says that the GPU has %d SMs", sms);
-  g->sm_count = (uint32_t)sms;
+  g->sm_count = g->meter.sm_count = (uint32_t)sms;
   if (khz <= 0) return ff_fail(error, FF_UNSUPPORTED, "the driver does not say at which clock the GPU's SMs run");
   g->cycles_per_us = khz / 1e3;
   g->meter.l2_bytes = l2 > 0 ? (uint64_t)l2 : UINT64_C(64) << 20;
@@ -285,7 +353,7 @@ static ff_status describe(gpu *g, int device, probe_result *result, ff_error *er
 }
 
 static ff_status load_kernels(gpu *g, ff_error *error) {
-  static const char *const names[KERNELS] = {"pairs", "visit", "reload", "sweep"};
+  static const char *const names[KERNELS] = {"pairs", "visit", "reload", "sweep", "lines"};
   int result = g->cuda->ModuleLoadDataEx(&g->module, probe_ptx, 0, NULL, NULL);
   if (result) return cuda_fail(g->cuda, result, "cuModuleLoadDataEx (kernels of the probe)", error);
   for (int i = 0; i < KERNELS; i++) TRY_CUDA(g, ModuleGetFunction, &g->kernels[i], g->module, names[i]);
@@ -353,7 +421,7 @@ static ff_status take_memory(gpu *g, int device, probe_result *result, ff_error 
     g->memory = 0;
   }
   if (!contiguous) TRY(take_mapped(g, device, error));
-  TRY_CUDA(g, MemAlloc, &g->sink, LIST_PAIRS * sizeof(uint64_t));
+  TRY_CUDA(g, MemAlloc, &g->sink, (1 + LINES_AT_ONCE) * sizeof(uint64_t));
   result->physical = contiguous;
   result->memory_bytes = g->meter.bytes;
   result->span = g->meter.span ? g->meter.span : g->meter.bytes;
@@ -381,6 +449,7 @@ static ff_status open_parts(gpu *g, probe_result *result, ff_error *error) {
   TRY_CUDA(g, EventCreate, &g->end, 0);
   TRY(take_memory(g, device, result, error));
   g->clocks = !g->cuda->is_virtual;
+  g->meter.line_count = g->clocks ? 4096 : 128; /* three launches to each */
   return time_nothing(g, error);
 }
 
@@ -390,6 +459,7 @@ ff_status gpu_open(const probe_options *options, gpu **out, probe_result *result
   g->meter = (meter){.context = g,
                      .time_pairs = time_pairs,
                      .time_again = time_again,
+                     .time_lines = time_lines,
                      .flush = flush,
                      .over = over,
                      .progress = options->progress ? progress : NULL};

@@ -53,7 +53,7 @@ static void child(const probe_options *options, shared *s) {
   static ff_status (*const measure[])(const meter *, const probe_options *, probe_finding *, ff_error *) = {probe_banks,
                                                                                                             probe_sets};
   gpu *g;
-  ff_text raw = {0};
+  ff_text raw = {0}, lines = {0};
   ff_text_add(&raw, "primary,secondary,cycles\n");
   prepare_environment(options);
   if (gpu_open(options, &g, &s->result, &s->error)) _exit(1);
@@ -68,6 +68,9 @@ static void child(const probe_options *options, shared *s) {
     found->seconds = now() - begin;
   }
   if (options->raw && ff_file_write(options->raw, raw.chars, raw.length, &s->error)) _exit(1);
+  if (options->lines && (probe_lines(gpu_meter(g), &lines, &s->error) ||
+                         ff_file_write(options->lines, lines.chars, lines.length, &s->error)))
+    _exit(1);
   _exit(0);
 }
 

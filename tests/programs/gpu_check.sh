@@ -35,6 +35,10 @@ if grep -qF 'gpu-check: PyTorch: left out: ' out; then expect test ! -e "${csv%.
 else expect grep -q '^triton,softmax 4096x1024,[0-9.]*,[0-9.]*,' "${csv%.csv}-torch.csv"; fi
 expect grep -q '^"instructions: fma.rn.f32: latency",[0-9.]*,cycles,' "$csv"
 expect grep -q '^"instructions: block of 1024 threads",[0-9.]*,cycles,' "$csv"
+expect grep -q '^"probe: SM 123, a line of the L2",[0-9.]*,cycles,' "$csv"
+expect python3 -c 'import json, sys; json.load(open(sys.argv[1]))["banks"]' "${csv%.csv}-probe.json"
+expect awk -F, 'END { exit NR != 1 + 16 * 128 }' "${csv%.csv}-lines.csv"
+expect grep -q '^"share: rewrite, compute next to stream, over alone",1.0[0-9]*,' "$csv"
 expect_no() { if grep -qE "$1" "$csv"; then wrong "'$1' is in $csv"; else pass; fi; }
 expect_no '^"check: [^"]*",[1-9]'
 expect_no "$source|$work|$3"

@@ -68,6 +68,25 @@ run timeout 60 "$farfault" probe --target sim:v100 --what sets --pairs 100000 --
 expect_status 1
 expect_out "not found: the time is over"
 
+# Lines one by one: all SMs find the same time in their side of the L2; what only the other side has costs more, once, from the first SM that asks.
+run "$farfault" probe --target sim:h200 --what none --lines lines.csv
+expect_status 0
+expect python3 - "$source/machines/h200.yaml" <<'EOF'
+import collections, csv, re, sys
+text = open(sys.argv[1]).read()
+value = lambda name: float(re.search(rf"^  {name}: {{value: ([0-9.]+)", text, re.M).group(1))
+rows = list(csv.DictReader(open("lines.csv")))
+sms = sorted({int(r["sm"]) for r in rows})
+assert len(sms) == 16 and sms[0] == 0 and sms[-1] == 123 and len(rows) == 16 * 128, (sms, len(rows))
+again = {float(r["again"]) for r in rows}
+assert max(again) - min(again) < 1 and value("l2_latency") < min(again) < value("l2_latency") + 100, again
+hit = min(again)
+late = collections.Counter(int(r["sm"]) for r in rows if int(r["sm"]) and abs(float(r["first"]) - hit - value("side_latency")) < 2)
+soon = sum(abs(float(r["first"]) - hit) < 1 for r in rows if int(r["sm"]))
+assert len(late) == 1 and 32 <= sum(late.values()) <= 96 and soon + sum(late.values()) == 15 * 128, (late, soon)
+assert all(float(r["first"]) > hit + 200 for r in rows if r["sm"] == "0") # of DRAM
+EOF
+
 # A map that is no XOR.
 run "$farfault" probe --target sim:gtx1080 --what banks --pairs 96 --set address_map=modulo,l2_slices=5,channels=5,l2_bytes=1280K
 expect_status 1
@@ -104,12 +123,14 @@ refused() { # message, arguments
   expect_err "$message"
 }
 refused "--target is missing" --what banks
-refused "neither banks nor sets nor both" --target sim:gtx1080 --what rows
+refused "neither banks nor sets nor both nor none" --target sim:gtx1080 --what rows
 refused "not a number from 0 to 50" --target sim:gtx1080 --noise 51
 refused "not a number from 32 to 100000" --target sim:gtx1080 --pairs 3
 refused "--output needs the masks of both" --target sim:gtx1080 --what banks -o x.yaml
 refused "pairs of a file are of banks or of sets" --target pairs.csv --what both
 refused "--base must say" --target cuda:0 -o x.yaml
+refused "nothing else to do without --lines" --target sim:gtx1080 --what none
+refused "needs a GPU" --target pairs.csv --lines x.csv
 refused "not a number from 1 to 1000000" --target sim:gtx1080 --seconds 0
 refused "no pairs are timed for banks" --target sim:gtx1080 --what sets --raw x.csv
 refused "no pairs are timed for banks" --target pairs.csv --raw x.csv

@@ -22,13 +22,15 @@ enum {
   KEY_SET,
   KEY_BASE,
   KEY_SECONDS,
-  KEY_RAW
+  KEY_RAW,
+  KEY_LINES
 };
 
 typedef struct arguments {
   probe_options options;
   const char *target, *output, *json, *svg, *base;
   char set[SIM_SET_LENGTH]; /* all of --set */
+  bool nothing;             /* neither banks nor sets */
   const char *pairs_file;   /* the target is one: its path */
 } arguments;
 
@@ -36,7 +38,7 @@ static const struct argp_option options[] = {
     {"target", KEY_TARGET, "TARGET", 0,
      "sim:MACHINE (a virtual GPU), cuda:N (a real one), a machine file (its virtual GPU), or a .csv of pairs measured elsewhere: primary,secondary,cycles",
      0},
-    {"what", KEY_WHAT, "WHAT", 0, "banks, sets or both (default: both; of a .csv: banks)", 0},
+    {"what", KEY_WHAT, "WHAT", 0, "banks, sets, both or none (default: both; of a .csv: banks)", 0},
     {"output", 'o', "FILE", 0, "write the machine file with the masks as found there", 0},
     {"base", KEY_BASE, "NAME|FILE", 0, "machine that --output takes all else from (default: the target's)", 0},
     {"json", KEY_JSON, "FILE", 0, "write what was found as JSON; -: to stdout instead of the text", 0},
@@ -52,6 +54,9 @@ static const struct argp_option options[] = {
      0},
     {"raw", KEY_RAW, "FILE", 0,
      "write the pairs of addresses that were timed for banks, as --target FILE.csv takes them: primary,secondary,cycles",
+     0},
+    {"lines", KEY_LINES, "FILE", 0,
+     "write how many cycles a load of each of 4096 consecutive lines (of a virtual GPU 128) takes from each of 16 SMs, past their L1s: sm,line,first,again",
      0},
     {"noise", KEY_NOISE, "PERCENT", 0,
      "for tests: so many of the conflicts become any pair, and as many are missed, 0 to 50", 0},
@@ -79,10 +84,11 @@ static double read_real(const char *text, const char *option, double high, struc
 
 static void read_what(arguments *a, const char *value, struct argp_state *state) {
   bool both = !strcmp(value, "both");
+  a->nothing = !strcmp(value, "none");
   a->options.wanted[PROBE_BANKS] = both || !strcmp(value, "banks");
   a->options.wanted[PROBE_SETS] = both || !strcmp(value, "sets");
-  if (!a->options.wanted[PROBE_BANKS] && !a->options.wanted[PROBE_SETS])
-    cli_refuse(state, "--what: '%s' is neither banks nor sets nor both", value);
+  if (!a->options.wanted[PROBE_BANKS] && !a->options.wanted[PROBE_SETS] && !a->nothing)
+    cli_refuse(state, "--what: '%s' is neither banks nor sets nor both nor none", value);
 }
 
 static uint64_t read_span(const char *text, struct argp_state *state) {
@@ -121,12 +127,14 @@ static void take_target(arguments *a, struct argp_state *state) {
     a->options.driver = "virtual";
     a->options.machine = a->target;
   }
-  if (!a->options.wanted[PROBE_BANKS] && !a->options.wanted[PROBE_SETS]) {
+  if (a->nothing && !a->options.lines) cli_refuse(state, "--what none: there is nothing else to do without --lines");
+  if (!a->options.wanted[PROBE_BANKS] && !a->options.wanted[PROBE_SETS] && !a->nothing) {
     a->options.wanted[PROBE_BANKS] = true;
     a->options.wanted[PROBE_SETS] = !a->pairs_file;
   }
   if (a->pairs_file && a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS])
     cli_refuse(state, "--what: pairs of a file are of banks or of sets");
+  if (a->options.lines && a->pairs_file) cli_refuse(state, "--lines needs a GPU");
   if (a->options.raw && (a->pairs_file || !a->options.wanted[PROBE_BANKS]))
     cli_refuse(state, "--raw: no pairs are timed for banks");
   if (a->output && !(a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS]))
@@ -151,6 +159,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_PAIRS: a->options.pairs = (uint32_t)read_number(value, "--pairs", 32, 100000, state); return 0;
   case KEY_SECONDS: a->options.seconds = (double)read_number(value, "--seconds", 1, 1000000, state); return 0;
   case KEY_RAW: a->options.raw = cli_output(value, "--raw", false, state); return 0;
+  case KEY_LINES: a->options.lines = cli_output(value, "--lines", false, state); return 0;
   case KEY_SPAN: a->options.span = read_span(value, state); return 0;
   case KEY_NOISE: a->options.noise = read_real(value, "--noise", 50, state) / 100; return 0;
   case KEY_JITTER: a->options.jitter = read_real(value, "--jitter", 1e6, state); return 0;

@@ -364,6 +364,45 @@ static void raw_pairs(void **state) {
   model_close(&m);
 }
 
+static ff_status model_lines(void *context, uint32_t sm, uint64_t from, uint32_t count, double *first, double *again,
+                             ff_error *error) {
+  const model *m = context;
+  if (sm == 6) return ff_fail(error, FF_UNSUPPORTED, "SM 6 is not there");
+  for (uint32_t i = 0; i < count; i++) {
+    first[i] = MISS + sm;
+    again[i] = HIT + (double)hash_of(m->hash, from + i * PROBE_LINE).module;
+  }
+  return FF_OK;
+}
+
+static void lines_one_by_one(void **state) {
+  hash_spec spec = gtx1080_spec();
+  model m;
+  ff_text text = {0};
+  ff_error error;
+  model_open(&m, &spec, 0, UINT64_C(8) << 30);
+  m.meter.time_lines = model_lines;
+  m.meter.sm_count = 40; /* every second and third: 0 2 5 7 ... 37 */
+  m.meter.line_count = 1000;
+  if (probe_lines(&m.meter, &text, &error)) fail_msg("%s", error.message);
+  assert_int_equal(m.flushes, 1);
+  const char *at = text.chars + strlen("sm,line,first,again\n");
+  for (uint32_t i = 0; i < 16; i++)
+    for (uint32_t line = 0; line < 1000; line++) {
+      char row[64];
+      uint32_t sm = i * 40 / 16;
+      snprintf(row, sizeof row, "%u,%u,%u.0,%u.0\n", sm, line, MISS + sm, HIT + hash_of(m.hash, line * 128ull).module);
+      if (strncmp(at, row, strlen(row))) fail_msg("not %s, but %.20s", row, at);
+      at += strlen(row);
+    }
+  assert_int_equal(*at, 0);
+  m.meter.sm_count = 8; /* all of them */
+  assert_int_equal(probe_lines(&m.meter, &text, &error), FF_UNSUPPORTED);
+  assert_string_equal(error.message, "SM 6 is not there");
+  free(text.chars);
+  model_close(&m);
+}
+
 static void broken_files(void **state) {
   static const struct {
     const char *text, *message;
@@ -470,6 +509,7 @@ int main(void) {
       cmocka_unit_test(two_modes),
       cmocka_unit_test(pairs_of_a_file),
       cmocka_unit_test(raw_pairs),
+      cmocka_unit_test(lines_one_by_one),
       cmocka_unit_test(broken_files),
       cmocka_unit_test(machine_file),
       cmocka_unit_test(colours_of_pages),
