@@ -31,7 +31,7 @@ expect grep -qE '^"driver: answers",[1-9][0-9]{3},' "$csv"
 expect grep -q '^"driver: answers that differ from the virtual GPU.s",0,' "$csv"
 expect grep -q '^memory.cuMemAlloc_v2 0 bytes = CUDA_ERROR_INVALID_VALUE$' "${csv%.csv}-answers.txt"
 expect test ! -s "${csv%.csv}-differ.txt" -a -e "${csv%.csv}-differ.txt"
-if grep -qF 'gpu-check: PyTorch: left out: ' out; then expect test ! -e "${csv%.csv}-torch.csv"
+if grep -qF 'gpu-check: torch is left out: ' out; then expect test ! -e "${csv%.csv}-torch.csv"
 else expect grep -q '^triton,softmax 4096x1024,[0-9.]*,[0-9.]*,' "${csv%.csv}-torch.csv"; fi
 expect grep -q '^"instructions: fma.rn.f32: latency",[0-9.]*,cycles,' "$csv"
 expect grep -q '^"instructions: block of 1024 threads",[0-9.]*,cycles,' "$csv"
@@ -62,6 +62,22 @@ expect_status 1
 expect_err "chase 16 1000: failed"
 expect test "$(wc -l <micro.csv)" -eq 3
 run "$micro" -q "$3"
+expect_status 64
+
+# Some parts, in an order of one's own; none begins when the time is over, and what there is, is kept.
+run "$check" -d virtual -q -D 2026-11-22 -o results -s instructions,micro "$3"
+expect_status 0
+csv=results/gpu-2026-11-22-Tesla-V100-SXM2-16GB.csv
+expect test "$(sed -n 's/^"check: \([a-z]*\).*/\1/p' "$csv" | uniq | tr '\n' ' ')" = "instructions microbenchmarks "
+expect test ! -e "${csv%.csv}.yaml"
+run "$check" -d virtual -q -D 2026-11-23 -o results -t 0 -s micro,probe "$3"
+expect_status 0
+expect_out "no time was left for micro probe"
+expect grep -q '^gpu,"Tesla V100-SXM2-16GB",' results/gpu-2026-11-23-Tesla-V100-SXM2-16GB.csv
+run "$check" -d virtual -s micro,nothing "$3"
+expect_status 64
+expect_err "there is no part 'nothing'"
+run "$check" -d virtual -t soon "$3"
 expect_status 64
 
 run "$check" -x
