@@ -116,7 +116,7 @@ part_micro() {
 # By the kernels' own clock; on the virtual GPU by events, as its clock counts instructions.
 part_instructions() {
   local instructions=$build/workloads/micro/instructions group before=()
-  local groups=(float integer special convert matrix wgmma long warp shared launch atomics) way=(64 5 1)
+  local groups=(float integer special convert matrix wgmma long warp shared locked launch atomics) way=(64 5 1)
   [[ -x $instructions ]] || { say "instructions is left out: the bundled workloads are not built (clang)"; return; }
   [[ -z $quick ]] || groups=(float shared launch) way=(4 1 1)
   if [[ $driver = virtual ]]; then

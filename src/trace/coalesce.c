@@ -208,6 +208,17 @@ uint32_t trace_shared_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes,
   return with_wide_lanes(rounds, bytes);
 }
 
+uint32_t trace_shared_atomic_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask) {
+  uint32_t most = 0;
+  for (uint32_t left = mask; left;) {
+    uint32_t word = offset[__builtin_ctz(left)], lanes = 0;
+    for (uint32_t m = left; m; m &= m - 1)
+      if (offset[__builtin_ctz(m)] == word) lanes++, left &= ~(m & -m);
+    if (lanes > most) most = lanes;
+  }
+  return trace_shared_passes(offset, bytes, mask) + (most ? most - 1 : 0);
+}
+
 uint32_t trace_plain_group_passes(uint32_t bytes, uint32_t mask) {
   uint32_t lanes = group_lanes(bytes), passes = 0;
   for (uint32_t first = 0; first < TRACE_LANES; first += lanes) passes += group_mask(mask, first, lanes) != 0;

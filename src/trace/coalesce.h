@@ -27,6 +27,10 @@ void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES
 /* Cycles in which shared memory serves the lanes of `mask`, `bytes` each at these offsets: 32 banks of 4 bytes, each
  * serving one word a cycle to any number of lanes; wider accesses go by half and quarter warps. 0: no lane. */
 uint32_t trace_shared_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask);
+/* Of an atomic operation: the lanes of a word take turns, those of different words side by side (a TU102 takes 25
+ * cycles for one lane of a word, 31 for four, 87 for 32, two for each pass as of bank conflicts:
+ * connollydavid/tu102). */
+uint32_t trace_shared_atomic_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask);
 /* The same for lanes of which no two need the same bank: all at one place, or one after the other. */
 uint32_t trace_plain_group_passes(uint32_t bytes, uint32_t mask); /* of more than four bytes */
 static inline uint32_t trace_plain_passes(uint32_t bytes, uint32_t mask) {

@@ -60,6 +60,7 @@ void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value,
 /* i takes so many cycles more than its first. */
 void core_trace_passes(core_warp *w, const exec_instr *i, uint32_t more);
 void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);
+void core_trace_shared_atomic(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);
 void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);
 /* i has the tensor core multiply: in 512 multiply-adds of half precision. */
 void core_trace_tensor(core_warp *w, const exec_instr *i, uint32_t units);

@@ -472,7 +472,7 @@ static void ISA(core_access_windows)(exec_warp *x, const exec_instr *i) {
 INLINE bool shared_atomic_at(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t add) {
   const exec_access *a = i->side;
   if (UNLIKELY(!shared_good(w, offset, add, a->bytes))) return false;
-  if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, a->bytes);
+  if (UNLIKELY(w->trace != NULL)) core_trace_shared_atomic(w, i, offset, a->bytes, w->active);
   void *address[32];
   EVERY_LANE address[l] = w->shared + (uint32_t)(offset[l] + add);
   core_atomic(w, i, a->atomic_shared, address, w->active, true);

@@ -15,7 +15,9 @@ enum { /* latencies in cycles, where that of an addition is four */
        CROSS = 1,      /* more from one pipe to another */
        PREDICATE = 12, /* from a comparison to what its predicate guards */
        BRANCH = 5,
-       SPECIAL = 18, /* of the XU */
+       /* of the XU: MUFU, POPC, FLO, I2F, F2I on a TU102 (connollydavid/tu102); 14 on a V100 (Jia 2018) */
+       SPECIAL = 15,
+       WITH_SPECIAL = SPECIAL + ADD + 2 * CROSS, /* of one there and an addition: 21 on a TU102 */
        DOUBLE = 8,
        SREG = 20,
        MATRIX = 32,
@@ -123,7 +125,7 @@ static sequence special(const ptx_instr *instr) {
     return (sequence){.fma = flushes ? 1 : 2,
                       .alu = flushes ? 0 : 2,
                       .xu = 1,
-                      .cycles = flushes ? SPECIAL + ADD : SPECIAL + 2 * ADD + PREDICATE};
+                      .cycles = flushes ? WITH_SPECIAL : SPECIAL + 2 * ADD + PREDICATE};
   case PTX_OP_SQRT:
     if (exact) return (sequence){.fma = 4, .alu = 2, .xu = 1, .other = 1, .cycles = ROOT};
     break;
@@ -131,7 +133,7 @@ static sequence special(const ptx_instr *instr) {
     if (exact) return (sequence){.fma = 3, .alu = 3, .xu = 1, .other = 1, .cycles = RECIPROCAL};
     break;
   case PTX_OP_SIN:
-  case PTX_OP_COS: return (sequence){.fma = 1, .xu = 1, .cycles = SPECIAL + ADD};
+  case PTX_OP_COS: return (sequence){.fma = 1, .xu = 1, .cycles = WITH_SPECIAL};
   case PTX_OP_EX2:
   case PTX_OP_TANH: return (sequence){.xu = 1, .cycles = SPECIAL};
   default: break;
@@ -169,9 +171,13 @@ static sequence comparison(const ptx_instr *instr) {
   return is_long(instr->types[instr->type_count ? instr->type_count - 1 : 0]) ? ALU(2) : ALU(1); /* and PREDICATE */
 }
 
+/* Of two floats to half precision each is rounded by itself, at the XU's rate (TU102: one F2F in two cycles of an SM;
+ * the programming guide's 16 results per clock of 9.0 and 12.0). */
 static sequence conversion(const ptx_instr *instr) {
   if (instr->type_count < 2) return ALU(1);
   ptx_type to = instr->types[0], from = instr->types[1];
+  if (from == PTX_F32 && (to == PTX_F16X2 || to == PTX_BF16X2)) return (sequence){.xu = 2, .cycles = SPECIAL};
+  if (from == PTX_F32 && (to == PTX_F16 || to == PTX_BF16)) return (sequence){.xu = 1, .cycles = SPECIAL};
   if (is_float(to) != is_float(from) || to == PTX_F64 || from == PTX_F64) return (sequence){.xu = 1, .cycles = SPECIAL};
   uint32_t to_bits = ptx_type_bits(to), from_bits = ptx_type_bits(from);
   if (is_float(to)) {
@@ -207,11 +213,19 @@ static ptx_cost memory(const ptx_instr *instr) {
   }
 }
 
-/* Several loads or stores; how long they have the banks is counted as passes when it runs. */
+/* Several loads or stores; what they have the banks for beyond the first pass of each is counted when it runs. */
 static ptx_cost fragments(const ptx_instr *instr) {
   if (ptx_instr_space(instr) != PTX_SPACE_SHARED) return cost_of((sequence){.alu = 4});
-  ptx_cost cost = on_chip(1, ptx_has(instr, PTX_MOD_LOAD));
-  cost.count[PTX_PIPE_SLOTS] = 4;
+  ptx_cost cost = on_chip(4, false);
+  cost.count[PTX_PIPE_LOADS] = ptx_has(instr, PTX_MOD_LOAD);
+  return cost;
+}
+
+/* One instruction that has shared memory for a pass per matrix: eight cycles of a TU102's SM for four, whose unit takes
+ * 16 lanes at once. */
+static ptx_cost rows(const ptx_instr *instr, bool load) {
+  ptx_cost cost = on_chip(1, load);
+  cost.count[PTX_PIPE_LSU] = ptx_has(instr, PTX_MOD_X4) ? 4 : ptx_has(instr, PTX_MOD_X2) ? 2 : 1;
   return cost;
 }
 
@@ -225,7 +239,8 @@ static uint64_t multiply_adds(const ptx_instr *instr) {
 }
 
 /* wgmma is of four warps. Eight-bit types go at twice the rate of 16-bit ones, tf32 at half; four and six bits that
- * stand in bytes go as bytes, and at four times the rate where all are of four bits. Of a sparse A half of the elements
+ * stand in bytes go as bytes, and at four times the rate where all are of four bits. Doubles go at a sixteenth (A100
+ * and Hopper whitepapers: 64 of 1024, 128 of 2048 multiply-adds per clock and SM). Of a sparse A half of the elements
  * are there, and only those take time (A100 and GA102 whitepapers: twice the multiply-adds per clock). */
 static ptx_cost matrix(const ptx_instr *instr) {
   bool group = instr->opcode == PTX_OP_WGMMA;
@@ -233,6 +248,7 @@ static ptx_cost matrix(const ptx_instr *instr) {
   for (uint32_t i = 0; i < instr->type_count; i++)
     if (instr->types[i] == PTX_TF32 || instr->types[i] == PTX_F64 || ptx_type_bits(instr->types[i]) < 16)
       bits = ptx_type_bits(instr->types[i]);
+  if (bits == 64) bits = 16 * 16;
   if (ptx_has(instr, PTX_MOD_KIND__F8F6F4) || ptx_has(instr, PTX_MOD_KIND__MXF8F6F4)) bits = 8;
   if (ptx_has(instr, PTX_MOD_KIND__MXF4) || ptx_has(instr, PTX_MOD_KIND__MXF4NVF4)) bits = 4;
   bool sparse = ptx_has(instr, PTX_MOD_SP) || ptx_has(instr, PTX_MOD_SP__ORDERED_METADATA);
@@ -281,9 +297,9 @@ static ptx_cost single(const ptx_instr *instr) {
   case PTX_OP_RED: return memory(instr);
   case PTX_OP_SHFL:
   case PTX_OP_REDUX:
-  case PTX_OP_LDMATRIX:
   case PTX_OP_MBARRIER: return on_chip(1, true);
-  case PTX_OP_STMATRIX: return on_chip(1, false);
+  case PTX_OP_LDMATRIX: return rows(instr, true);
+  case PTX_OP_STMATRIX: return rows(instr, false);
   case PTX_OP_MATCH: return on_chip(2, true);
   case PTX_OP_MOVMATRIX: return on_chip(2, true);
   case PTX_OP_WMMA:
@@ -509,14 +525,16 @@ static ptx_pipe pipe_of(const uint8_t *count) {
                                : PTX_PIPE_SLOTS;
 }
 
-/* The longest chain that leads to the instruction: what it waits for. */
-static chain awaited(const folding *f, const chain *ready, ptx_pipe pipe) {
+/* The longest chain that leads to the instruction: what it waits for. A predicate that is one of its operands is there
+ * as soon as any other result: a comparison and a selection by it take 8 cycles together on a TU102
+ * (connollydavid/tu102). */
+static chain awaited(const folding *f, const ptx_instr *instr, const chain *ready, ptx_pipe pipe) {
   chain longest = {0};
   for (uint32_t k = 0; k < f->t.reads; k++) {
     uint32_t reg = f->t.regs[k];
     chain at = ready[reg];
     if (!length(at)) continue;
-    if (f->func->regs[reg].type == PTX_PRED) at.cycles += PREDICATE - ADD;
+    if (reg == instr->guard) at.cycles += PREDICATE - ADD;
     else if (pipe != PTX_PIPE_SLOTS && at.pipe != PTX_PIPE_SLOTS && at.pipe != pipe) at.cycles += CROSS;
     if (length(at) > length(longest)) longest = at;
   }
@@ -600,7 +618,7 @@ static void chain_stretch(folding *f, chain *ready, uint32_t first, uint32_t end
     uint8_t *count = f->costs[n].count;
     ptx_touched(instr, &f->t);
     ptx_pipe pipe = pipe_of(count);
-    chain at = awaited(f, ready, pipe);
+    chain at = awaited(f, instr, ready, pipe);
     if (reads_shared(instr)) order_load(f, &s, instr, &at);
     if (writes_shared(instr)) note_store(f, &s, instr, at);
     at.cycles += count[PTX_PIPE_CHAIN];

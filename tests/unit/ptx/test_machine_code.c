@@ -11,7 +11,7 @@ static void sum_costs(const char *body, uint32_t sum[PTX_PIPES]) {
   snprintf(
       text, sizeof text,
       ".version 7.8 .target sm_75 .address_size 64\n.extern .shared .align 4 .b8 dynamic[];\n.visible .entry k(.param .u64 p) {\n"
-      ".reg .b32 %%r<20>; .reg .b64 %%d<20>; .reg .f32 %%f<20>; .reg .f64 %%e<20>; .reg .pred %%p<4>;\n"
+      ".reg .b16 %%h<4>; .reg .b32 %%r<20>; .reg .b64 %%d<20>; .reg .f32 %%f<20>; .reg .f64 %%e<20>; .reg .pred %%p<4>;\n"
       ".shared .align 4 .b8 s[64];\n%s\nret;\n}\n",
       body);
   ptx_module *module = parse(text);
@@ -76,6 +76,30 @@ static void test_tensor_core(void **state) {
     sum_costs(bodies[n], sum);
     if (sum[PTX_PIPE_TENSOR] != 4) fail_msg("%s: %u", bodies[n], sum[PTX_PIPE_TENSOR]);
   }
+}
+
+/* A sixteenth of half precision's multiply-adds per clock. */
+static void test_products_of_doubles(void **state) {
+  uint32_t sum[PTX_PIPES];
+  sum_costs("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%e1, %e2}, {%e3}, {%e4}, {%e1, %e2};", sum);
+  assert_int_equal(sum[PTX_PIPE_TENSOR], 8);
+}
+
+/* The shared unit has a pass for each matrix. */
+static void test_matrices_in_shared_memory(void **state) {
+  check("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [s];", 1, 0, 0, 0, 0, 1);
+  check("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r1, %r2}, [s];", 1, 0, 0, 0, 0, 2);
+  check("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [s];", 1, 0, 0, 0, 0, 4);
+  check("stmatrix.sync.aligned.m8n8.x4.shared.b16 [s], {%r1, %r2, %r3, %r4};", 1, 0, 0, 0, 0, 4);
+}
+
+/* To half precision at the XU's rate, each of two by itself; back at an addition's. */
+static void test_half_precision(void **state) {
+  check("cvt.rn.f16.f32 %h1, %f1;", 1, 0, 0, 1, 0, 0);
+  check("cvt.rn.bf16.f32 %h1, %f1;", 1, 0, 0, 1, 0, 0);
+  check("cvt.rn.f16x2.f32 %r1, %f1, %f2;", 2, 0, 0, 2, 0, 0);
+  check("cvt.rn.bf16x2.f32 %r1, %f1, %f2;", 2, 0, 0, 2, 0, 0);
+  check("cvt.f32.f16 %f1, %h1;", 1, 1, 0, 0, 0, 0);
 }
 
 /* A pass of the shared unit for each register; how much a product is, is known when it runs. */
@@ -225,6 +249,11 @@ static uint32_t chain(const char *body, uint32_t *loads) {
 
 static void test_chains(void **state) {
   assert_int_equal(chain("add.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f1; add.f32 %f5, %f4, %f4;", NULL), 12);
+  /* a predicate as an operand, and as a guard */
+  assert_int_equal(chain("setp.lt.s32 %p1, %r1, %r2; selp.b32 %r3, %r1, %r2, %p1;", NULL), 8);
+  assert_int_equal(chain("setp.lt.s32 %p1, %r1, %r2; @%p1 xor.b32 %r3, %r1, %r2;", NULL), 16);
+  assert_int_equal(chain("ex2.approx.ftz.f32 %f1, %f2; ex2.approx.ftz.f32 %f3, %f1;", NULL), 30);
+  assert_int_equal(chain("sin.approx.f32 %f1, %f2;", NULL), 21);
   assert_int_equal(chain("add.f32 %f1, %f2, %f3; add.f32 %f4, %f2, %f2; add.f32 %f5, %f3, %f3;", NULL), 4);
   assert_int_equal(chain("add.s32 %r1, %r2, %r3; mul.lo.s32 %r4, %r1, %r1;", NULL), 9); /* from pipe to pipe */
   assert_int_equal(chain("setp.lt.s32 %p1, %r1, %r2; @%p1 add.s32 %r3, %r3, 1;", NULL), 16);
@@ -235,7 +264,7 @@ static void test_chains(void **state) {
   assert_int_equal(chain("add.f32 %f7, %f2, %f3; div.rn.f32 %f1, %f2, %f3;", NULL), 34);
   assert_int_equal(chain("sqrt.rn.f32 %f1, %f2; rcp.rn.f32 %f3, %f4;", NULL), 39 + 56);
   assert_int_equal(chain("rem.s64 %d1, %d2, %d3; rem.s64 %d4, %d5, %d6;", NULL), 2 * 127);
-  assert_int_equal(chain("rcp.approx.ftz.f32 %f1, %f2; rcp.approx.ftz.f32 %f3, %f4;", NULL), 18);
+  assert_int_equal(chain("rcp.approx.ftz.f32 %f1, %f2; rcp.approx.ftz.f32 %f3, %f4;", NULL), 15);
   uint32_t loads;
   assert_int_equal(chain("ld.shared.f32 %f1, [s]; add.f32 %f2, %f1, %f1; ld.shared.f32 %f3, [s+4];", &loads), 4);
   assert_int_equal(loads, 1);
@@ -290,6 +319,9 @@ int main(void) {
       cmocka_unit_test(test_registers_of_a_block),
       cmocka_unit_test(test_pipes_of_instructions),
       cmocka_unit_test(test_tensor_core),
+      cmocka_unit_test(test_products_of_doubles),
+      cmocka_unit_test(test_matrices_in_shared_memory),
+      cmocka_unit_test(test_half_precision),
       cmocka_unit_test(test_tensor_memory),
       cmocka_unit_test(test_what_takes_no_instruction),
       cmocka_unit_test(test_sequences),

@@ -53,6 +53,21 @@ static void shared_memory_takes_a_pass_for_each_word_of_its_busiest_bank(void **
   assert_int_equal(trace_shared_passes((uint32_t[TRACE_LANES]){0}, 4, 0), 0);
 }
 
+/* Lanes of one word take turns; those of other words go beside them. */
+static void atomics_of_one_word_take_turns(void **unused) {
+  uint32_t offset[TRACE_LANES] = {0};
+  assert_int_equal(trace_shared_atomic_passes(offset, 4, 0), 0);
+  for (uint32_t lanes = 1; lanes <= TRACE_LANES; lanes++)
+    assert_int_equal(trace_shared_atomic_passes(offset, 4, UINT32_MAX >> (TRACE_LANES - lanes)), lanes);
+  for (uint32_t l = 0; l < TRACE_LANES; l++) offset[l] = 4 * l;
+  assert_int_equal(trace_shared_atomic_passes(offset, 4, UINT32_MAX), 1);
+  for (uint32_t l = 0; l < TRACE_LANES; l++) offset[l] = l / 2 * 4; /* two each of 16 words */
+  assert_int_equal(trace_shared_atomic_passes(offset, 4, UINT32_MAX), 2);
+  for (uint32_t l = 0; l < TRACE_LANES; l++) offset[l] = l / 2 * 128; /* which all are of one bank */
+  assert_int_equal(trace_shared_atomic_passes(offset, 4, UINT32_MAX), 17);
+  assert_int_equal(trace_shared_atomic_passes(offset, 4, 5), 2);
+}
+
 /* A line set has the passes of the same words in shared memory. */
 static void lines_take_passes_as_shared_memory_does(void **unused) {
   for (int round = 0; round < 20000; round++) {
@@ -94,9 +109,9 @@ static void passes_in_a_word(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(shared_memory_takes_a_pass_for_each_word_of_its_busiest_bank),
-                                     cmocka_unit_test(lines_take_passes_as_shared_memory_does),
-                                     cmocka_unit_test(plain_passes_are_of_groups_without_conflicts),
-                                     cmocka_unit_test(passes_in_a_word)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(shared_memory_takes_a_pass_for_each_word_of_its_busiest_bank),
+      cmocka_unit_test(atomics_of_one_word_take_turns), cmocka_unit_test(lines_take_passes_as_shared_memory_does),
+      cmocka_unit_test(plain_passes_are_of_groups_without_conflicts), cmocka_unit_test(passes_in_a_word)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
