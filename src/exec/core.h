@@ -180,6 +180,7 @@ typedef struct exec_access {   /* side data of ld, st, atom, red */
   uint8_t awaits;              /* load: the loop around it is left when what it reads has changed (wait_loop.c) */
   uint8_t whole;               /* a vector that other blocks must not see in part */
   uint8_t returns;             /* atomic: the old value is wanted */
+  uint8_t takes_turns;         /* atomic: of atom and red, not of an mbarrier: lanes of one shared word go one by one */
   uint8_t trace_flags;         /* TRACE_* */
   uint8_t log2_total;          /* log2 of the bytes per lane, rounded up */
   uint8_t system;              /* atomic of .sys scope: threads of the host may change the cell, too */

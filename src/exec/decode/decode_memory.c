@@ -399,6 +399,7 @@ static bool atomic_element(decoder *d, ptx_mod op, ptx_type type, uint32_t eleme
   uint32_t next = returns ? 1 : 0, base;
   ptx_space space = ptx_instr_space(instr);
   exec_access *a = decode_new_access(d, EXEC_OP_ATOMIC, space, type);
+  a->takes_turns = true;
   a->atomic = exec_atomic_find(op, type, true);
   a->atomic_shared = exec_atomic_find(op, type, false);
   a->elements = 1;

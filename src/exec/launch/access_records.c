@@ -243,7 +243,7 @@ void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) 
   if (global && a->space == PTX_SPACE_CONST && w->trace) core_trace_const(w, i, address, global);
   else if (global && a->space != PTX_SPACE_CONST) core_trace_gather(w, i, address, 0, bytes, global);
   if (!w->trace) return;
-  if (shared && a->op == EXEC_OP_ATOMIC) core_trace_shared_atomic(w, i, offset, bytes, shared);
+  if (shared && a->takes_turns) core_trace_shared_atomic(w, i, offset, bytes, shared);
   else if (shared) core_trace_shared(w, i, offset, bytes, shared);
   if (local) core_trace_local(w, i, offset, bytes, local);
 }
