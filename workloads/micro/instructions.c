@@ -171,13 +171,20 @@ static bool is_wanted(const row *r, const char *what, int capability) {
   return r->capability <= capability && (!strcmp(what, "all") || !strcmp(what, r->group) || !strcmp(what, r->name));
 }
 
+/* Ends the program where there is none. */
 static void add_kernels(text *t, const char *what, int capability) {
+  bool any = !strcmp(what, "launch");
   add_head(t, capability);
   for (int i = 0; i < ROW_COUNT; i++) {
     if (!is_wanted(&rows[i], what, capability)) continue;
+    any = true;
     for (const char *mode = rows[i].modes; *mode; mode++)
       if (!strchr("GW", *mode)) add_kernel(t, &rows[i], i, *mode);
   }
+  if (any) return;
+  fprintf(stderr, "instructions: no group and no instruction '%s' for compute capability %d.%d\n", what,
+          capability / 10, capability % 10);
+  exit(2);
 }
 
 /* ---- measuring ---- */
