@@ -315,6 +315,16 @@ static void test_shared_passes(void **state) {
   compare(head,
           AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 4; add.u32 %r6, %r6, %r5; ld.shared.v4.u32 {%r7,%r8,%r9,%r10}, [%r6];",
           32, 0, "run 10+3\nexit\n");
+  /* atomics: the lanes of a word take turns, by a shared address and by a generic one */
+  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 2; add.u32 %r6, %r6, %r5; atom.shared.add.u32 %r7, [%r6], 1;",
+          32, 0, "run 10\nexit\n");
+  compare(
+      head,
+      AT
+      "mov.u32 %r5, sh; shr.u32 %r6, %r3, 3; shl.b32 %r6, %r6, 2; add.u32 %r6, %r6, %r5; red.shared.add.u32 [%r6], 1;",
+      32, 0, "run 11+7\nexit\n");
+  compare(head, AT "mov.u64 %rd3, sh; cvta.shared.u64 %rd4, %rd3; atom.add.u32 %r7, [%rd4], 1;", 32, 0,
+          "run 9+31\nexit\n");
   /* the halves of a warp: one cell each in different banks and in the same bank; one row for both, two rows side by
    * side, two rows apart */
   compare(head,

@@ -91,6 +91,7 @@ static void test_matrices_in_shared_memory(void **state) {
   check("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r1, %r2}, [s];", 1, 0, 0, 0, 0, 2);
   check("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [s];", 1, 0, 0, 0, 0, 4);
   check("stmatrix.sync.aligned.m8n8.x4.shared.b16 [s], {%r1, %r2, %r3, %r4};", 1, 0, 0, 0, 0, 4);
+  check("wmma.load.c.sync.aligned.m16n16k16.row.shared.f16 {%r1, %r2, %r3, %r4}, [s];", 4, 0, 0, 0, 0, 4);
 }
 
 /* To half precision at the XU's rate, each of two by itself; back at an addition's. */
