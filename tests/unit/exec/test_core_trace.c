@@ -323,8 +323,10 @@ static void test_shared_passes(void **state) {
       AT
       "mov.u32 %r5, sh; shr.u32 %r6, %r3, 3; shl.b32 %r6, %r6, 2; add.u32 %r6, %r6, %r5; red.shared.add.u32 [%r6], 1;",
       32, 0, "run 11+7\nexit\n");
-  compare(head, AT "mov.u64 %rd3, sh; cvta.shared.u64 %rd4, %rd3; atom.add.u32 %r7, [%rd4], 1;", 32, 0,
-          "run 9+31\nexit\n");
+  compare(head,
+          AT "mov.u64 %rd3, sh; cvta.shared.u64 %rd4, %rd3; setp.lt.u32 %p1, %r3, 4; selp.b64 %rd5, %rd2, %rd4, %p1;\n"
+             "setp.lt.u32 %p1, %r3, 4; @%p1 exit; red.add.u32 [%rd5], 1;",
+          32, 0, "run 13+27\nexit\n");
   /* the halves of a warp: one cell each in different banks and in the same bank; one row for both, two rows side by
    * side, two rows apart */
   compare(head,
