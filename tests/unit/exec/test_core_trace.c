@@ -325,8 +325,8 @@ static void test_shared_passes(void **state) {
       32, 0, "run 11+7\nexit\n");
   compare(head,
           AT "mov.u64 %rd3, sh; cvta.shared.u64 %rd4, %rd3; setp.lt.u32 %p1, %r3, 4; selp.b64 %rd5, %rd2, %rd4, %p1;\n"
-             "setp.lt.u32 %p1, %r3, 4; @%p1 exit; red.add.u32 [%rd5], 1;",
-          32, 0, "run 13+27\nexit\n");
+             "red.add.u32 [%rd5], 1;",
+          32, 0, "run 10\natomic 4 pc 9 mask f: 0/4/1\nrun 1+27\nexit\n");
   /* the halves of a warp: one cell each in different banks and in the same bank; one row for both, two rows side by
    * side, two rows apart */
   compare(head,
