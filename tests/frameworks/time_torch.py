@@ -674,9 +674,9 @@ def profiled(call, times):
 
 
 def sample_of(out):
-    """Sixteen numbers of a result, evenly apart."""
+    """Twenty-two numbers of a result, evenly apart."""
     flat = out.detach().flatten()
-    at = torch.linspace(0, flat.numel() - 1, min(16, flat.numel()), dtype=torch.float64).long()
+    at = torch.linspace(0, flat.numel() - 1, min(22, flat.numel()), dtype=torch.float64).long()
     return " ".join(f"{x:.6g}" for x in flat.cpu()[at].double().tolist())
 
 
