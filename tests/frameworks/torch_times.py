@@ -40,9 +40,9 @@ def fill(path, runs):
         with open(run) as file:
             kernels = json.load(file)["runs"][0]["kernels"]
         for kernel in kernels:
-            if "range" in kernel:
+            if "range" in kernel and kernel.get("launches"):  # what is 0 is absent
                 key = tuple(kernel["range"].split("/", 1))
-                times[key] += kernel["time_ps"]
+                times[key] += kernel.get("time_ps", 0)
                 names[key].append(f"{kernel['launches']} x {kernel['name']}")
     with open(path, "w", newline="") as file:
         table = csv.DictWriter(file, next(iter(rows.values())).keys(), lineterminator="\n")

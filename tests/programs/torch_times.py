@@ -26,7 +26,8 @@ RUN = {"runs": [{"kernels": [
     {"name": "void at::native::add<8, float>(int, float*)", "launches": 1, "time_ps": 3000000, "range": "a/add 1M"},
     {"name": "void at::native::add<8, float>(int, float*)", "launches": 5, "time_ps": 9000000},
     {"name": "cutlass::Kernel2<mul>(P)", "launches": 1, "time_ps": 1000000, "range": "a/mul"},
-    {"name": "split", "launches": 2, "time_ps": 1000000, "range": "a/mul"}]}]}
+    {"name": "split", "launches": 2, "time_ps": 1000000, "range": "a/mul"},
+    {"name": "empty", "launches": 1, "range": "a/mul"}, {"name": "queued", "range": "a/mul"}]}]}
 
 
 def same(is_, should):
@@ -46,9 +47,9 @@ with tempfile.TemporaryDirectory() as folder:
     times.main(["fill", ours, run])
     rows = times.read(ours)
     same(rows["a", "add 1M"]["kernels_us"], "3.000")
-    same(rows["a", "mul"]["kernels"], "1 x cutlass::Kernel2<mul>(P); 2 x split")
+    same(rows["a", "mul"]["kernels"], "1 x cutlass::Kernel2<mul>(P); 2 x split; 1 x empty")
     same(rows["copies", "up"]["kernels_us"], "")
-    same(times.counted(rows["a", "mul"]["kernels"]), {"cutlass::Kernel2": 1, "split": 2})
+    same(times.counted(rows["a", "mul"]["kernels"]), {"cutlass::Kernel2": 1, "split": 2, "empty": 1})
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         same(times.main(["compare", silicon, ours, path("out.csv")]), 0)
