@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba, cutile,
-# torch, pytorch-source, jax, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutensor, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, opinfo, PyTorch's samples of its operators, opinfo-installed, the same with the kernels that the wheel has as PTX, and opinfo-compiled, by torch.compile (half an hour and more each). What they
+# torch, pytorch-source, jax, jax-libraries, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutensor, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, opinfo, PyTorch's samples of its operators, opinfo-installed, the same with the kernels that the wheel has as PTX, and opinfo-compiled, by torch.compile (half an hour and more each). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
 # and writes it to BUILD/frameworks/results.tsv; the last lines count. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
@@ -9,7 +9,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba cutile torch pytorch-source jax tensorflow ort warp drjit xgboost llm nccl cublas cublaslt cusolver cusparse curand cudnn cutensor cutlass cccl)
+[[ $# -gt 0 ]] || parts=(cupy numba cutile torch pytorch-source jax jax-libraries tensorflow ort warp drjit xgboost llm nccl cublas cublaslt cusolver cusparse curand cudnn cutensor cutlass cccl)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -20,6 +20,7 @@ declare -A packages=(
   [cutile]="cuda-tile cupy-cuda13x numpy"
   [torch]="torch numpy expecttest"
   [jax]="jax[cuda13]"
+  [jax-libraries]="jax[cuda13] equinox diffrax optax flax numpyro keras"
   [tensorflow]="tensorflow[and-cuda]"
   [numba-tests]="numba numba-cuda[cu13] numpy scipy cffi ml_dtypes filecheck pytest psutil nvidia-nvjitlink cupy-cuda13x nvidia-curand nvidia-cublas"
   [pytorch-source]="torch==2.6.0 numpy pyyaml"
