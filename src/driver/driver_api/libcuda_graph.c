@@ -26,6 +26,7 @@ static CUresult get(CUgraphNode node, engine_node_kind kind, const void *out, en
 CUresult libcuda_node_kernel(const CUDA_KERNEL_NODE_PARAMS *from, bool v2, engine_node_params *to) {
   if (!from || (from->kernelParams && from->extra)) return CUDA_ERROR_INVALID_VALUE;
   CUfunction function = from->func || !v2 ? from->func : from->kern;
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
   if (!engine_function_valid(function)) return CUDA_ERROR_INVALID_HANDLE;
   *to = (engine_node_params){.kind = ENGINE_NODE_KERNEL,
                              .launch = {.function = function,

@@ -162,6 +162,7 @@ LIBCUDA_CALL(cuModuleLoadFatBinary, (CUmodule * module, const void *image)) {
 
 LIBCUDA_CALL(cuModuleUnload, (CUmodule module)) {
   LIBCUDA_TRY(libcuda_enter());
+  if (engine_module_is_library(module)) return CUDA_ERROR_NOT_PERMITTED;
   private_module_gone(module);
   return libcuda_result(engine_module_unload(module));
 }
@@ -176,7 +177,7 @@ LIBCUDA_CALL(cuModuleGetLoadingMode, (int *mode)) {
 /* ---- what is in them ---- */
 
 static CUresult find_function(CUfunction *function, CUmodule module, const char *name) {
-  if (!function || !name) return CUDA_ERROR_INVALID_VALUE;
+  if (!function || !name || !*name) return CUDA_ERROR_INVALID_VALUE;
   if (!engine_module_valid(module)) return CUDA_ERROR_INVALID_HANDLE;
   return libcuda_result(engine_function_find(module, name, function));
 }
@@ -212,7 +213,9 @@ LIBCUDA_CALL(cuLibraryLoadData,
               const int *library_options, void **library_values, unsigned library_count)) {
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(libcuda_result(engine_start()));
-  return load_as(true, library, code, 0, OPTIONS(count, options, values));
+  LIBCUDA_TRY(load_as(true, library, code, 0, OPTIONS(count, options, values)));
+  engine_module_set_library(*library, true);
+  return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuLibraryLoadFromFile,
@@ -220,7 +223,9 @@ LIBCUDA_CALL(cuLibraryLoadFromFile,
               const int *library_options, void **library_values, unsigned library_count)) {
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(libcuda_result(engine_start()));
-  return load_file(library, path, OPTIONS(count, options, values));
+  LIBCUDA_TRY(load_file(library, path, OPTIONS(count, options, values)));
+  engine_module_set_library(*library, true);
+  return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuLibraryUnload, (CUlibrary library)) {

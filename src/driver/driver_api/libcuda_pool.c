@@ -14,11 +14,11 @@ LIBCUDA_CALL(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device)) 
   return libcuda_result(engine_pool_default(ENGINE_POOL_PINNED, on_device(device), pool));
 }
 LIBCUDA_CALL(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device)) {
-  LIBCUDA_TRY(libcuda_device(device));
+  LIBCUDA_TRY(libcuda_ready());
   return libcuda_result(engine_pool_current(ENGINE_POOL_PINNED, on_device(device), pool));
 }
 LIBCUDA_CALL(cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool)) {
-  LIBCUDA_TRY(libcuda_device(device));
+  LIBCUDA_TRY(libcuda_ready());
   return libcuda_result(engine_pool_set_current(ENGINE_POOL_PINNED, on_device(device), pool));
 }
 

@@ -46,11 +46,9 @@ static CUresult check_properties(const CUmemAllocationProp *properties) {
 
 LIBCUDA_CALL(cuMemGetAllocationGranularity, (size_t * granularity, const CUmemAllocationProp *properties, int option)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!granularity || (option != GRANULARITY_MINIMUM && option != GRANULARITY_RECOMMENDED))
+  if (!granularity || !properties || (option != GRANULARITY_MINIMUM && option != GRANULARITY_RECOMMENDED))
     return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = check_properties(properties);
-  /* the host's would be as large; a library that asks finds out by cuMemCreate that there is none, and does without */
-  if (result && !(result == CUDA_ERROR_NOT_SUPPORTED && is_host(properties->location))) return result;
+  /* NVIDIA's driver does not look at the properties either: cuMemCreate refuses what is not there */
   *granularity = ENGINE_GRANULARITY;
   return CUDA_SUCCESS;
 }

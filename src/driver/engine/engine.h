@@ -105,6 +105,9 @@ ENGINE_API cudaError_t engine_module_unload(engine_module *module); /* functions
 /* After a load: says once per library, that of `caller` (an address in it), that its Tile IR is translated. */
 ENGINE_API void engine_module_tell(const engine_module *module, const void *caller);
 ENGINE_API bool engine_module_valid(const engine_module *module);
+/* Was it asked for as a library (cuLibraryLoadData)? Then cuModuleUnload does not take it. */
+ENGINE_API void engine_module_set_library(engine_module *module, bool library);
+ENGINE_API bool engine_module_is_library(const engine_module *module);
 /* From now on its managed variables stay where they are, when the device is reset too. */
 ENGINE_API void engine_module_keep_managed(engine_module *module);
 /* Loads now what is loaded lazily (__cudaInitModule): afterwards __managed__ variables have their addresses. */

@@ -111,7 +111,9 @@ static cudaError_t check_params(const engine_node *node, const engine_node_param
   case ENGINE_NODE_SET: return engine_set_check_locked(&params->set);
   case ENGINE_NODE_HOST: return params->host.function ? cudaSuccess : cudaErrorInvalidValue;
   case ENGINE_NODE_WAIT:
-  case ENGINE_NODE_RECORD: return engine_event_find(params->event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  case ENGINE_NODE_RECORD:
+    if (!params->event) return cudaErrorInvalidValue;
+    return engine_event_find(params->event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
   case ENGINE_NODE_ALLOC:
     if (node->graph->owner) return cudaErrorInvalidValue;
     return engine_graph_memory_check(params);
@@ -602,7 +604,7 @@ static void fill(filler *f, engine_node *node) {
 
 static void filled(filler *f, size_t *count) {
   for (size_t i = f->count; f->nodes && i < f->room; i++) f->nodes[i] = NULL;
-  *count = f->count;
+  *count = f->nodes && f->count > f->room ? f->room : f->count; /* how many there are, or were given */
 }
 
 cudaError_t engine_graph_nodes(engine_graph *graph, bool roots, engine_node **nodes, size_t *count) {

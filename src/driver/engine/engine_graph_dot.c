@@ -92,7 +92,7 @@ cudaError_t engine_graph_dot(engine_graph *graph, const char *path, unsigned fla
     ff_error reason;
     if (ff_file_write(path, out.chars, out.length, &reason)) {
       engine_say("cudaGraphDebugDotPrint: %s", reason.message);
-      error = cudaErrorUnknown;
+      error = cudaErrorOperatingSystem;
     }
   } else {
     error = cudaErrorInvalidValue;

@@ -61,14 +61,14 @@ static bool over_before(const engine_node *node, const engine_graph_memory *memo
 }
 
 cudaError_t engine_graph_memory_check(const engine_node_params *params) {
-  if (!engine_device_exists(params->memory.device)) return cudaErrorInvalidDevice;
+  if (!engine_device_exists(params->memory.device)) return cudaErrorInvalidValue;
   if (!params->memory.bytes || params->memory.access_count > ENGINE_DEVICES_MAX) return cudaErrorInvalidValue;
   for (size_t i = 0; i < params->memory.access_count; i++) {
     const cudaMemAccessDesc *a = &params->memory.access[i];
     if (a->location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
     if (a->flags != ENGINE_ACCESS_NONE && a->flags != ENGINE_ACCESS_READ && a->flags != ENGINE_ACCESS_READ_WRITE)
       return cudaErrorInvalidValue;
-    if (!engine_device_exists(a->location.id)) return cudaErrorInvalidDevice;
+    if (!engine_device_exists(a->location.id)) return cudaErrorInvalidValue;
   }
   return cudaSuccess;
 }

@@ -207,6 +207,7 @@ struct engine_module {
   char *unsaid; /* why it failed, as long as that was not said: on stderr when the program first uses it; or NULL */
   bool managed_known; /* the program holds addresses of its managed variables: they never move */
   bool traced;        /* its code was given to the access stream */
+  bool library;       /* the program has it as one */
   cudaError_t error;  /* why it failed */
   FF_VEC(engine_source) sources;
   FF_VEC(ptx_module *) parts;

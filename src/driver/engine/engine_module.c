@@ -479,6 +479,19 @@ void engine_module_keep_managed(engine_module *module) {
   pthread_mutex_unlock(&ff_engine.lock);
 }
 
+void engine_module_set_library(engine_module *module, bool library) {
+  pthread_mutex_lock(&ff_engine.lock);
+  if (engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) module->library = library;
+  pthread_mutex_unlock(&ff_engine.lock);
+}
+
+bool engine_module_is_library(const engine_module *module) {
+  pthread_mutex_lock(&ff_engine.lock);
+  bool is = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE) && module->library;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return is;
+}
+
 cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **module, ff_error *error) {
   return engine_module_link(&image, &bytes, NULL, 1, 0, module, error);
 }

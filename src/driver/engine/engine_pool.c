@@ -97,13 +97,18 @@ static cudaError_t may_share(int place, int handles) {
   return handles == ENGINE_POOL_FILE_DESCRIPTOR && place < PLACE_MANAGED ? cudaSuccess : cudaErrorNotSupported;
 }
 
+/* Where a device that is not there is only a wrong value. */
+static cudaError_t as_value(cudaError_t error) {
+  return error == cudaErrorInvalidDevice ? cudaErrorInvalidValue : error;
+}
+
 cudaError_t engine_pool_create(engine_pool_type type, cudaMemLocation location, uint64_t most, int handles,
                                bool decompress, engine_pool **pool) {
   if (!pool) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
   int place;
-  error = place_of(type, location, &place);
+  error = as_value(place_of(type, location, &place));
   if (!error && type == ENGINE_POOL_MANAGED && most) error = cudaErrorInvalidValue; /* the manual: it must be 0 */
   if (!error) error = may_share(place, handles);
   if (!error) {
@@ -121,6 +126,7 @@ static cudaError_t get_pool(engine_pool_type type, cudaMemLocation location, boo
   if (error) return error;
   int place;
   error = place_of(type, location, &place);
+  if (!first) error = as_value(error);
   if (!error) {
     engine_pool *the_default = default_of(place);
     *pool = first ? the_default : all.current[place];
@@ -140,7 +146,7 @@ cudaError_t engine_pool_set_current(engine_pool_type type, cudaMemLocation locat
   cudaError_t error = engine_enter();
   if (error) return error;
   int place;
-  error = place_of(type, location, &place);
+  error = as_value(place_of(type, location, &place));
   if (!error && (!is_live(pool) || pool->place != place || pool->imported)) error = cudaErrorInvalidValue;
   if (!error) {
     default_of(place);
@@ -463,8 +469,9 @@ static cudaError_t access_location(const engine_pool *pool, cudaMemLocation loca
 
 static cudaError_t set_access(engine_pool *pool, cudaMemLocation location, int access) {
   if (is_host_location(location)) return access == host_access(pool) ? cudaSuccess : cudaErrorInvalidValue;
-  if ((pool_is_managed(pool) || location.id == pool->place) && access != ENGINE_ACCESS_READ_WRITE)
-    return cudaErrorInvalidValue; /* its own device, and every one of managed memory, keeps it */
+  /* every device keeps managed memory, and a pool's own device the pool */
+  if (pool_is_managed(pool) && access != ENGINE_ACCESS_READ_WRITE) return cudaErrorInvalidValue;
+  if (location.id == pool->place && access != ENGINE_ACCESS_READ_WRITE) return cudaErrorInvalidDevice;
   pool->access[location.id] = access;
   engine_peers_changed();
   return cudaSuccess;
@@ -485,7 +492,7 @@ cudaError_t engine_pool_access(engine_pool *pool, cudaMemLocation location, int 
   if (!access) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = access_location(pool, location);
+  error = as_value(access_location(pool, location));
   if (!error) *access = is_host_location(location) ? host_access(pool) : pool->access[location.id];
   engine_leave();
   return error;

@@ -106,7 +106,9 @@ cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t w
 }
 
 cudaError_t engine_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address) {
-  if (!bytes || (bytes | wanted) % EXEC_PAGE_BYTES || (alignment & (alignment - 1))) return cudaErrorInvalidValue;
+  if (wanted % EXEC_PAGE_BYTES) return cudaErrorInvalidValue;
+  if (!bytes || bytes % EXEC_PAGE_BYTES || (alignment & (alignment - 1)))
+    return cudaErrorMemoryAllocation; /* as NVIDIA's driver says, by HIP's tests */
   cudaError_t error = engine_enter();
   if (error) return error;
   error = engine_reserve_locked(bytes, alignment, wanted, address);

@@ -81,6 +81,7 @@ static CUresult load_once(CUmodule *module, const void *code) {
       return CUDA_SUCCESS;
     }
   LIBCUDA_TRY(cuLibraryLoadData(module, code, NULL, NULL, 0, NULL, NULL, 0));
+  engine_module_set_library(*module, false); /* these runtimes unload it by either call */
   loaded new = {code, *module};
   FF_PUSH(&loads, new);
   return CUDA_SUCCESS;

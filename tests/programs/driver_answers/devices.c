@@ -141,7 +141,9 @@ static void device(void) {
   say("the default pool is current", "%d", word[0] == word[1]);
   ASK("null", cuDeviceGetMemPool, 0, 0);
   ASK("null", cuDeviceSetMemPool, 0, 0);
-  ASK("no device", cuDeviceGetMemPool, word, 1);
+  ASK("no device", cuDeviceGetMemPool, word + 1, 1);
+  ASK("no device", cuDeviceSetMemPool, 1, word[0]);
+  ASK("no device", cuDeviceGetDefaultMemPool, word + 1, 1);
   for (int i = -1; i < 3; i++) {
     snprintf(text, sizeof text, "type %d", i);
     number = -1;

@@ -252,6 +252,18 @@ static void graphs(void) {
   say("roots", "%lu", count);
   ASK("", cuGraphGetEdges, g, 0, 0, &count);
   say("edges", "%lu", count);
+  W hub = 0, from[3] = {0}, to[3] = {0}, spare = 0;
+  MUST(cuGraphCreate, &spare, 0);
+  MUST(cuGraphAddEmptyNode, &hub, spare, 0, 0);
+  for (int i = 0; i < 3; i++) MUST(cuGraphAddEmptyNode, word + 10, spare, &hub, 1);
+  count = 1;
+  ASK("room for one", cuGraphGetEdges, spare, from, to, &count);
+  say("edges of one", "%lu", count);
+  count = 1;
+  ASK("room for one", cuGraphNodeGetDependentNodes, hub, from, &count);
+  say("dependent nodes of one", "%lu", count);
+  ASK("no room asked for", cuGraphNodeGetDependentNodes, hub, 0, &count);
+  say("dependent nodes", "%lu", count);
   ASK("", cuGraphNodeGetType, n, &number);
   say("type of empty", "%d", number);
   ASK("null", cuGraphNodeGetType, n, 0);
@@ -356,6 +368,8 @@ static void graphs(void) {
   W given = p.address;
   p.bytes = 0;
   ASK("nothing", cuGraphAddMemAllocNode, &o, a, 0, 0, &p);
+  p.bytes = ~0ul;
+  ASK("too much", cuGraphAddMemAllocNode, &o, a, 0, 0, &p);
   p.bytes = 16, p.type = 0;
   ASK("type 0", cuGraphAddMemAllocNode, &o, a, 0, 0, &p);
   p.type = 1, p.handles = 1;
@@ -411,6 +425,7 @@ static void graphs(void) {
   ASK("no kernel", cuGraphNodeSetEnabled, ux, o, 0);
   ASK("disabled", cuGraphLaunch, ux, 0);
   ASK("", cuGraphDebugDotPrint, u, "/nowhere/at/all", 0);
+  ASK("empty", cuGraphDebugDotPrint, u, "", 0);
   ASK("null", cuGraphDebugDotPrint, u, 0, 0);
   /* user objects */
   W object = 0;

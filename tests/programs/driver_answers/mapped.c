@@ -68,6 +68,7 @@ static void virtual_memory(void) {
   ASK("page and a half", cuMemAddressReserve, &p, 3 << 20, 0, 0, 0);
   ASK("nothing", cuMemAddressReserve, &p, 0, 0, 0, 0);
   ASK("flags", cuMemAddressReserve, &p, size, 0, 0, 1);
+  ASK("not whole pages", cuMemAddressReserve, &p, size - 1, 0, 0, 0);
   ASK("alignment 3", cuMemAddressReserve, &p, size, 3, 0, 0);
   ASK("alignment 1 KiB", cuMemAddressReserve, &p, size, 1024, 0, 0);
   ASK("null", cuMemAddressReserve, 0, size, 0, 0, 0);

@@ -141,7 +141,7 @@ static void built(void **state) {
   CUgraphNodeParams any = {.type = ENGINE_NODE_KERNEL};
   any.kernel = params;
   any.kernel.func = NULL;
-  check(cuGraphAddNode_v2(&same, graph, &kernel, NULL, 1, &any), CUDA_ERROR_INVALID_HANDLE);
+  check(cuGraphAddNode_v2(&same, graph, &kernel, NULL, 1, &any), CUDA_ERROR_INVALID_VALUE);
   any.kernel.kern = add;
   succeed(cuGraphAddNode_v2(&same, graph, &kernel, NULL, 1, &any));
   succeed(cuGraphGetEdges(graph, NULL, NULL, &count));

@@ -203,7 +203,7 @@ static void limits(void **state) {
   assert_int_equal(flags, 0); /* the host may not use a device's memory */
   cudaMemAccessDesc none = {.location = {cudaMemLocationTypeDevice, 0}, .flags = 0},
                     other = {.location = {cudaMemLocationTypeDevice, 1}, .flags = 3};
-  expect(cudaMemPoolSetAccess(pool, &none, 1), cudaErrorInvalidValue); /* its own device keeps it */
+  expect(cudaMemPoolSetAccess(pool, &none, 1), cudaErrorInvalidDevice); /* its own device keeps it */
   expect(cudaMemPoolSetAccess(pool, &other, 1), cudaErrorInvalidDevice);
   succeed(cudaMallocFromPoolAsync(&p, 100, pool, NULL));
   succeed(cudaMemPoolDestroy(pool));
