@@ -108,7 +108,7 @@ cudaError_t engine_return_from(const char *call, cudaError_t error) {
   thread_called = true;
   if (error) {
     note_failure(call, error, cuda_error_name((int)error), cuda_error_string((int)error));
-    thread_error = error;
+    if (error != cudaErrorNotReady) thread_error = error; /* NVIDIA's runtimes of CUDA 11 to 13 do not keep it */
   }
   return error;
 }

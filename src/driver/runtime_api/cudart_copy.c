@@ -18,13 +18,20 @@ static const struct {
 };
 
 static cudaError_t run(engine_copy copy, cudaMemcpyKind kind) {
-  if ((unsigned)kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+  bool nothing = !copy.width || !copy.height || !copy.depth;
+  if ((unsigned)kind > cudaMemcpyDefault) return nothing ? cudaSuccess : cudaErrorInvalidMemcpyDirection;
   copy.to_side = sides[kind].to;
   copy.from_side = sides[kind].from;
   return engine_copy_run(&copy);
 }
 
 /* ---- 1D ---- */
+
+/* "To the host" may be in the device, as for cuMemcpyDtoH, which NVIDIA's runtimes leave it to (libcuda_copy.c). */
+static cudaMemcpyKind kind_1d(cudaMemcpyKind kind, const void *to) {
+  bool there = kind == cudaMemcpyDeviceToHost && engine_pointer_find((uintptr_t)to).memory == ENGINE_DEVICE;
+  return there ? cudaMemcpyDeviceToDevice : kind;
+}
 
 static cudaError_t copy_1d(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                            bool async) {
@@ -35,7 +42,7 @@ static cudaError_t copy_1d(void *to, const void *from, size_t bytes, cudaMemcpyK
                            .depth = 1,
                            .stream = stream,
                            .async = async},
-             kind);
+             kind_1d(kind, to));
 }
 
 CUDART_PAIR(cudaMemcpy, _ptds, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind),
@@ -47,7 +54,7 @@ CUDART_PAIR(cudaMemcpyAsync, _ptsz,
 static cudaError_t copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes,
                              cudaStream_t stream, bool async) {
   cudaError_t error = engine_start();
-  if (error) return error;
+  if (error || !bytes) return error;
   if (!cudart_is_device(to_device) || !cudart_is_device(from_device)) return cudaErrorInvalidDevice;
   return copy_1d(to, from, bytes, cudaMemcpyDeviceToDevice, stream, async);
 }

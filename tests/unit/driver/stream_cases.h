@@ -116,9 +116,12 @@ static void queries_become_ready(void **state) {
   succeed(cudaStreamQuery(stream));
   succeed(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, stream));
   succeed(cudaEventRecord(event, stream));
+  (void)cudaGetLastError();
   expect(cudaStreamQuery(stream), cudaErrorNotReady);
   expect(cudaEventQuery(event), cudaErrorNotReady);
-  expect(cudaGetLastError(), cudaErrorNotReady);
+  float time;
+  expect(cudaEventElapsedTime(&time, event, event), cudaErrorNotReady);
+  succeed(cudaGetLastError()); /* that something is not ready is no error */
   int polls = 0;
   while (cudaEventQuery(event) == cudaErrorNotReady) assert_true(++polls < 1000000);
   succeed(cudaEventQuery(event));

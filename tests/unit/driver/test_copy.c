@@ -49,8 +49,9 @@ static void every_direction_against_every_memory(void **state) {
         char *target = to == PAGEABLE ? back : to == DEVICE ? device2 : memory[to];
         bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
         bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+        bool to_host = as_host[to] || kind == cudaMemcpyDeviceToHost; /* as NVIDIA's driver has it */
         bool good = kind == cudaMemcpyDefault ||
-                    ((to_device ? as_device[to] : as_host[to]) && (from_device ? as_device[from] : as_host[from]));
+                    ((to_device ? as_device[to] : to_host) && (from_device ? as_device[from] : as_host[from]));
         assert_int_equal(cudaMemcpy(target, memory[from], 64, (cudaMemcpyKind)kind),
                          good ? cudaSuccess : cudaErrorInvalidValue);
       }
@@ -60,6 +61,18 @@ static void refusals(void **state) {
   (void)state;
   expect(cudaMemcpy(device, host, 8, (cudaMemcpyKind)5), cudaErrorInvalidMemcpyDirection);
   expect(cudaMemcpy(device, host, 8, (cudaMemcpyKind)-1), cudaErrorInvalidMemcpyDirection);
+  succeed(cudaMemcpy(NULL, NULL, 0, (cudaMemcpyKind)5)); /* nothing goes any way, as NVIDIA's runtimes say */
+  succeed(cudaMemcpyAsync(NULL, NULL, 0, (cudaMemcpyKind)-1, NULL));
+  succeed(cudaMemcpy2D(device, 20, host, 20, 10, 0, (cudaMemcpyKind)7));
+  succeed(cudaMemset(device2, 3, BYTES));
+  succeed(cudaMemcpy(device, host, BYTES, cudaMemcpyHostToDevice));
+  succeed(cudaMemcpy(device2, device, 8, cudaMemcpyDeviceToHost));
+  succeed(cudaMemcpyAsync(device2 + 8, device + 8, 8, cudaMemcpyDeviceToHost, NULL));
+  succeed(cudaMemcpy(back, device2, 17, cudaMemcpyDeviceToHost));
+  assert_memory_equal(back, host, 16);
+  assert_int_equal(back[16], 3);
+  succeed(cudaMemcpyPeer(device, 0, host, 99, 0));
+  expect(cudaMemcpyPeer(device, 0, host, 99, 8), cudaErrorInvalidDevice);
   expect(cudaMemcpy(NULL, host, 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   expect(cudaMemcpy(device, NULL, 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   expect(cudaMemcpy(device, host, BYTES + 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
