@@ -138,12 +138,15 @@ static CUresult start(void) {
 
 /* ---- initialisation, errors, version ---- */
 
-/* What runtimes keep with the contexts that a reset ends, the primary one and green contexts. A reset may come from our
+/* What runtimes keep with the contexts that a reset ends, the primary one and green contexts; and the primary one's
+ * flags and configuration. A reset may come from our
  * runtime, while a library has a runtime of its own as well. */
 static void drop_storage(CUdevice device) {
   FF_VEC(CUcontext) ending = {0};
-  FF_PUSH(&ending, primary_of(device));
+  CUcontext primary = primary_of(device);
+  FF_PUSH(&ending, primary);
   pthread_mutex_lock(&lock);
+  primary->flags = primary->cache = primary->shared_banks = 0;
   for (struct CUctx_st *at = contexts; at; at = at->next)
     if (at->green && at->device == device) FF_PUSH(&ending, at);
   pthread_mutex_unlock(&lock);

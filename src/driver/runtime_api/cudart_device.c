@@ -47,9 +47,12 @@ CUDART_API cudaError_t cudaGetDevice(int *device) {
   return engine_return(error);
 }
 
+/* as NVIDIA's runtimes take them */
+#define FLAGS_MASK (CUDART_MAJOR == 11 ? 0x1fu : (unsigned)cudaDeviceMask)
+
 static cudaError_t set_flags(unsigned flags, int device) {
   unsigned schedule = flags & cudaDeviceScheduleMask;
-  if (flags & ~(unsigned)cudaDeviceMask || (schedule & (schedule - 1))) return cudaErrorInvalidValue;
+  if (flags & ~FLAGS_MASK || (schedule & (schedule - 1))) return cudaErrorInvalidValue;
   cudaError_t error = engine_start();
   if (!error) device_flags[device] = flags;
   return error;
@@ -175,7 +178,12 @@ CUDART_API cudaError_t cudaDeviceSynchronize(void) {
   return engine_return(engine_device_synchronize(engine_device_current()));
 }
 
-CUDART_API cudaError_t cudaDeviceReset(void) { return engine_return(engine_reset(engine_device_current())); }
+CUDART_API cudaError_t cudaDeviceReset(void) {
+  int device = engine_device_current();
+  device_flags[device] = 0;
+  cache_config[device] = cudaFuncCachePreferNone;
+  return engine_return(engine_reset(device));
+}
 
 CUDART_API cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
   return engine_return(engine_limit_get(limit, value));

@@ -340,7 +340,7 @@ static void contexts(void) {
   ASK("after reset", cuDevicePrimaryCtxReset_v2, 0);
   ASK("after reset", cuMemFree_v2, memory);
   ASK("after reset", cuDevicePrimaryCtxGetState, 0, &flags, &number);
-  say("after reset", "active %d", number);
+  say("after reset", "active %d, flags %u", number, flags);
 }
 
 static void destroy_one(W *context, W *stream, W *event) {

@@ -228,7 +228,12 @@ static void runtime_calls(void) {
   RUN("", cudaDeviceSynchronize, 0);
   RUN("", cudaFree, p);
   RUN("twice", cudaFree, p);
+  RUN("2", cudaDeviceSetCacheConfig, 2);
   RUN("", cudaDeviceReset, 0);
+  RUN("after reset", cudaGetDeviceFlags, &number);
+  say("flags after reset", "%d", number);
+  RUN("after reset", cudaDeviceGetCacheConfig, &number);
+  say("cache config after reset", "%d", number);
   RUN("after reset", cudaFree, q);
   RUN("after reset", cudaMalloc, &p, 64);
   say("host functions", "%d", touched);
