@@ -35,11 +35,11 @@ static CUresult allocate_host(void **pointer, size_t bytes, unsigned flags, cons
 
 LIBCUDA_CALL(cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes)) {
   LIBCUDA_TRY(libcuda_enter());
-  if (!free_bytes || !total_bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (!free_bytes && !total_bytes) return CUDA_ERROR_INVALID_VALUE;
   uint64_t available, total;
   LIBCUDA_TRY(libcuda_result(engine_memory_info(-1, &available, &total)));
-  *free_bytes = available;
-  *total_bytes = total;
+  if (free_bytes) *free_bytes = available;
+  if (total_bytes) *total_bytes = total;
   return CUDA_SUCCESS;
 }
 

@@ -97,13 +97,16 @@ static bool fits(const engine_array_shape *s) {
 static cudaError_t check_shape(const engine_array_shape *s) {
   const unsigned known = cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayCubemap | cudaArrayTextureGather |
                          cudaArrayColorAttachment;
+  const unsigned gathered = cudaArrayTextureGather | cudaArrayCubemap; /* of planes only */
+  if (s->flags & ~(known | cudaArraySparse | cudaArrayDeferredMapping) || (s->flags & gathered) == gathered)
+    return cudaErrorInvalidValue;
   if (s->flags & (cudaArraySparse | cudaArrayDeferredMapping)) {
     engine_say_once("sparse arrays", "sparse and deferred-mapping CUDA arrays are not implemented by the virtual GPU");
     return cudaErrorNotSupported;
   }
   /* blocks have two dimensions, and are only read */
   if (s->format.blocks && (!s->height || s->flags & cudaArraySurfaceLoadStore)) return cudaErrorInvalidValue;
-  return (s->flags & ~known) || !fits(s) ? cudaErrorInvalidValue : cudaSuccess;
+  return fits(s) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 /* ---- layout ---- */

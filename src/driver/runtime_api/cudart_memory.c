@@ -137,11 +137,11 @@ CUDART_API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attribute
 
 CUDART_API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
   uint64_t available, total;
-  if (!free_bytes || !total_bytes) return engine_return(cudaErrorInvalidValue);
+  if (!free_bytes && !total_bytes) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = engine_memory_info(-1, &available, &total);
   if (error) return engine_return(error);
-  *free_bytes = available;
-  *total_bytes = total;
+  if (free_bytes) *free_bytes = available;
+  if (total_bytes) *total_bytes = total;
   return cudaSuccess;
 }
 

@@ -44,6 +44,8 @@ static void memory(void) {
   ASK("", cuMemFree_v2, p);
   ASK("twice", cuMemFree_v2, p);
   ASK("null", cuMemGetInfo_v2, 0, 0);
+  ASK("null total", cuMemGetInfo_v2, word, 0);
+  ASK("null free", cuMemGetInfo_v2, 0, word + 1);
   ASK("", cuMemGetInfo_v2, word, word + 1);
   say("total", "%lu", word[1]);
   for (int e = 0; e < 6; e++) {
