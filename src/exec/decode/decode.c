@@ -358,7 +358,9 @@ static bool decode_one(decoder *d) {
   case PTX_OP_TRAP: return decode_return(d);
   case PTX_OP_LD:
   case PTX_OP_LDU:
-  case PTX_OP_ST: return ptx_has(d->instr, PTX_MOD_ASYNC) ? decode_async_access(d) : decode_memory(d);
+  case PTX_OP_ST:
+    if (ptx_has(d->instr, PTX_MOD_BULK)) return decode_store_bulk(d);
+    return ptx_has(d->instr, PTX_MOD_ASYNC) ? decode_async_access(d) : decode_memory(d);
   case PTX_OP_ATOM:
   case PTX_OP_RED:
     if (ptx_has(d->instr, PTX_MOD_ASYNC)) return decode_async_access(d);
@@ -367,6 +369,7 @@ static bool decode_one(decoder *d) {
   case PTX_OP_CP: return decode_cp(d);
   case PTX_OP_MBARRIER: return decode_mbarrier(d);
   case PTX_OP_TENSORMAP: return decode_tensormap(d);
+  case PTX_OP_CLUSTERLAUNCHCONTROL: return decode_clusterlaunchcontrol(d);
   case PTX_OP_WGMMA: return decode_wgmma(d);
   case PTX_OP_TCGEN05: return decode_tcgen05(d);
   case PTX_OP_TEX:

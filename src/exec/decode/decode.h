@@ -79,12 +79,14 @@ bool decode_copy_group(decoder *d);
 bool decode_mbarrier(decoder *d); /* mbarrier.c */
 /* An mbarrier is told that so many bytes have come. (mbarrier.c) */
 bool decode_complete_tx(decoder *d, const ptx_operand *barrier, uint32_t bytes);
-bool decode_bulk(decoder *d);         /* decode_bulk.c: cp.async.bulk, cp.reduce.async.bulk */
-bool decode_tensormap(decoder *d);    /* decode_bulk.c */
-bool decode_async_access(decoder *d); /* decode_bulk.c: st.async, red.async */
-bool decode_wgmma(decoder *d);        /* decode_wgmma.c */
-bool decode_tcgen05(decoder *d);      /* decode_tcgen05.c */
-bool decode_texture(decoder *d);      /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
+bool decode_bulk(decoder *d);                 /* decode_bulk.c: cp.async.bulk, cp.reduce.async.bulk */
+bool decode_tensormap(decoder *d);            /* decode_bulk.c */
+bool decode_clusterlaunchcontrol(decoder *d); /* decode_bulk.c */
+bool decode_store_bulk(decoder *d);           /* decode_bulk.c */
+bool decode_async_access(decoder *d);         /* decode_bulk.c: st.async, red.async */
+bool decode_wgmma(decoder *d);                /* decode_wgmma.c */
+bool decode_tcgen05(decoder *d);              /* decode_tcgen05.c */
+bool decode_texture(decoder *d);              /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
 /* When all code is there: the lists of waits. first_of: PTX instruction -> decoded instruction. */
 void decode_waits(decoder *d, const uint32_t *first_of); /* decode_waits.c */
 bool decode_mov(decoder *d);

@@ -169,6 +169,64 @@ bool decode_bulk(decoder *d) {
   return ptx_has(d->instr, PTX_MOD_TENSOR) ? decode_tensor(d) : decode_range(d);
 }
 
+/* ---- what writes as bulk copies do ---- */
+
+/* clusterlaunchcontrol (PTX ISA, "Parallel Synchronization and Communication Instructions"). The response is a format
+ * of farfault's own: 32 bits that say whether a launch was canceled, and its first block. */
+static bool decode_try_cancel(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  exec_bulk *b = new_bulk(d);
+  b->cancels = true;
+  b->everywhere = ptx_has(instr, PTX_MOD_MULTICAST__CLUSTER__ALL);
+  if (instr->operand_count != 2 || !b->completes) return decode_fail(d, "this form of clusterlaunchcontrol");
+  return decode_bulk_address(d, &instr->operands[0], (ptx_space)b->to.space, &b->target) &&
+         decode_bulk_address(d, &instr->operands[1], PTX_SPACE_SHARED, &b->barrier) && decode_handler(d, core_bulk, b);
+}
+
+static bool decode_query_cancel(decoder *d) {
+  static const ptx_mod axes[] = {PTX_MOD_GET_FIRST_CTAID__X, PTX_MOD_GET_FIRST_CTAID__Y, PTX_MOD_GET_FIRST_CTAID__Z};
+  const ptx_instr *instr = d->instr;
+  const ptx_operand *to = &instr->operands[0];
+  bool vector = to->kind == PTX_OPERAND_VECTOR, asks = ptx_has(instr, PTX_MOD_IS_CANCELED);
+  uint32_t word[4], from, predicate = 0;
+  if (vector != ptx_has(instr, PTX_MOD_GET_FIRST_CTAID) || (vector && to->element_count != 4))
+    return decode_fail(d, "this form of clusterlaunchcontrol");
+  for (uint32_t n = 0; n < 4; n++) word[n] = decode_temp(d);
+  if (!decode_source(d, &instr->operands[1], PTX_B128, &from)) return false;
+  if (asks && !decode_destination(d, to, PTX_PRED, &predicate)) return false;
+  for (uint32_t n = 0; n < 3; n++) {
+    const ptx_operand *one = vector ? &to->elements[n] : to;
+    if ((vector || ptx_has(instr, axes[n])) && !decode_destination(d, one, PTX_B32, &word[n + 1])) return false;
+  }
+  exec_instr *i = decode_move(d, EXEC_MOVE_UNPACK_4x32);
+  i->src[0] = from;
+  i->dst = word[0];
+  i->dst2 = word[1];
+  i->src[2] = word[2];
+  i->src[3] = word[3];
+  if (!asks) return true;
+  i = decode_move(d, EXEC_MOVE_IS_NOT_ZERO);
+  i->src[0] = word[0];
+  i->dst = predicate;
+  return true;
+}
+
+bool decode_clusterlaunchcontrol(decoder *d) {
+  return ptx_has(d->instr, PTX_MOD_TRY_CANCEL) ? decode_try_cancel(d) : decode_query_cancel(d);
+}
+
+/* st.bulk: the value is 0, the only one that the manual has. */
+bool decode_store_bulk(decoder *d) {
+  const ptx_instr *instr = d->instr;
+  exec_bulk *b = new_bulk(d);
+  b->zeroes = true;
+  if (instr->operand_count < 2 ||
+      (instr->operand_count > 2 && (instr->operands[2].kind != PTX_OPERAND_INT || instr->operands[2].bits)))
+    return decode_fail(d, "this form of st.bulk");
+  return decode_bulk_address(d, &instr->operands[0], (ptx_space)b->to.space, &b->target) &&
+         decode_source(d, &instr->operands[1], PTX_U64, &b->size) && decode_handler(d, core_bulk, b);
+}
+
 /* ---- tensor maps ---- */
 
 bool decode_tensormap(decoder *d) {

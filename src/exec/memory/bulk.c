@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bulk copies and reductions, and those of tensors (PTX ISA, "Data Movement and Conversion Instructions: Bulk copy",
- * "... Tensor copy"). They are asynchronous; here they are over when they are issued: a program may not look at what is
- * copied before it has waited, and may not change it either.
+ * "... Tensor copy"), clusterlaunchcontrol.try_cancel and st.bulk. They are asynchronous; here they are over when they
+ * are issued: a program may not look at what is copied before it has waited, and may not change it either.
  *
  * What is read of and written to global memory is in the access stream, 16 bytes a lane. */
 #include "exec/memory/bulk.h"
@@ -177,6 +177,39 @@ static void range_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
     write_chunks(&c);
   }
   if (!bulk->prefetches) put_everywhere(w, i, lane, bytes, put_one_range, &r);
+}
+
+/* ---- without a source ---- */
+
+/* No launch is ever canceled: all blocks of a grid are on their way from its beginning. The manual leaves open whether
+ * a request succeeds; a kernel that gets none has done its own part, and each other block does its. */
+static void cancel_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
+  static const unsigned char refused[16];
+  const exec_bulk *bulk = i->side;
+  uint64_t target = core_bulk_address(w, &bulk->target, lane), barrier = core_bulk_address(w, &bulk->barrier, lane);
+  uint32_t count = bulk->everywhere ? w->block->cluster->count : 1;
+  for (uint32_t rank = 0; rank < count; rank++) {
+    bool mapped = bulk->everywhere && count > 1;
+    put_range(w, i, lane, mapped ? core_shared_map(w, (uint32_t)target, rank) : target, refused, sizeof refused);
+    complete(w, i, lane, mapped ? core_shared_map(w, (uint32_t)barrier, rank) : barrier, sizeof refused);
+  }
+}
+
+static void zero_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
+  const exec_bulk *bulk = i->side;
+  exec_instr to = *i;
+  to.side = &bulk->to;
+  uint64_t bytes = exec_u64(&w->x, bulk->size)[lane], target = core_bulk_address(w, &bulk->target, lane);
+  if (bytes % 8 || bytes > UINT32_MAX)
+    core_fault(w, i, lane, EXEC_FAULT_MISALIGNED, 0, "st.bulk of %llu bytes: the size must be a multiple of 8",
+               (unsigned long long)bytes);
+  if (!bytes) return;
+  memset(core_bytes_at(w, &to, lane, target, (uint32_t)bytes, 8), 0, bytes);
+  tell_written(w, lane, is_shared(&bulk->to, target) ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL, target, (uint32_t)bytes);
+  if (is_shared(&bulk->to, target)) return;
+  chunks c = chunks_of(w, i, &bulk->to);
+  add_chunks(&c, target, bytes);
+  write_chunks(&c);
 }
 
 /* ---- tensors ---- */
@@ -427,7 +460,9 @@ void core_bulk(exec_warp *x, const exec_instr *i) {
   const exec_bulk *bulk = i->side;
   for (uint32_t m = w->active; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    if (bulk->dimensions) tensor_lane(w, i, lane);
+    if (bulk->cancels) cancel_lane(w, i, lane);
+    else if (bulk->zeroes) zero_lane(w, i, lane);
+    else if (bulk->dimensions) tensor_lane(w, i, lane);
     else range_lane(w, i, lane);
     w->accesses++;
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Side data of bulk copies: cp.async.bulk, cp.reduce.async.bulk, their tensor forms, and tensormap.replace. */
+/* Side data of bulk copies: cp.async.bulk, cp.reduce.async.bulk, their tensor forms, tensormap.replace, and of what
+ * writes as they do: clusterlaunchcontrol.try_cancel and st.bulk. */
 #ifndef FF_EXEC_BULK_H
 #define FF_EXEC_BULK_H
 
@@ -21,6 +22,9 @@ typedef struct exec_bulk {
   bool completes;      /* `barrier` is told of the bytes */
   bool pair;           /* .cta_group::2: where the barrier may be, bulk.c */
   bool prefetches;     /* to the L2 cache: only the access stream hears of it */
+  bool cancels;        /* try_cancel: no source, 16 bytes to `target` */
+  bool everywhere;     /* ... of all blocks of the cluster */
+  bool zeroes;         /* st.bulk: no source, `size` zero bytes to `target` */
   bool reduces;
   uint16_t operation; /* reduces: a ptx_mod */
   uint8_t type;       /* reduces, not a tensor: ptx_type of an element */
