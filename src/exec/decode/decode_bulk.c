@@ -131,7 +131,7 @@ static bool set_tensor(decoder *d, exec_bulk *b, const ptx_operand *operand) {
   if (map.kind == PTX_OPERAND_ADDRESS && map.symbol) map.kind = PTX_OPERAND_SYMBOL;
   b->map.wide = true;
   return decode_source(d, &map, PTX_U64, &b->map.slot) &&
-         set_vector(d, &operand->elements[1], PTX_S32, b->dimensions, b->coordinate);
+         set_vector(d, &operand->elements[1], PTX_S32, b->four ? 5 : b->dimensions, b->coordinate);
 }
 
 static bool decode_tensor(decoder *d) {
@@ -142,13 +142,14 @@ static bool decode_tensor(decoder *d) {
   b->stores = b->to.space == PTX_SPACE_GLOBAL && !b->prefetches;
   b->no_offsets = ptx_has(instr, PTX_MOD_IM2COL_NO_OFFS);
   b->im2col = ptx_has(instr, PTX_MOD_IM2COL) || b->no_offsets;
-  if (ptx_has(instr, PTX_MOD_TILE__GATHER4) || ptx_has(instr, PTX_MOD_TILE__SCATTER4) ||
-      ptx_has(instr, PTX_MOD_IM2COL__W) || ptx_has(instr, PTX_MOD_IM2COL__W__128))
+  b->four = ptx_has(instr, PTX_MOD_TILE__GATHER4) || ptx_has(instr, PTX_MOD_TILE__SCATTER4);
+  if (ptx_has(instr, PTX_MOD_IM2COL__W) || ptx_has(instr, PTX_MOD_IM2COL__W__128))
     return decode_fail(d, "this mode of a tensor copy");
   b->pair = ptx_has(instr, PTX_MOD_CTA_GROUP__2);
   if (instr->operand_count < (b->prefetches ? 1u : 2u) + b->completes + (b->im2col && !b->no_offsets))
     return decode_fail(d, "too few operands");
   if (!set_dimensions(d, b)) return false;
+  if (b->four && b->dimensions != 2) return decode_fail(d, "four rows of a tensor of %u dimensions", b->dimensions);
   if (b->im2col && b->dimensions < 3) return decode_fail(d, "im2col of a tensor of %u dimensions", b->dimensions);
   if (!b->prefetches && !b->stores && !decode_bulk_address(d, &operands[next++], PTX_SPACE_SHARED, &b->target))
     return false;

@@ -219,6 +219,7 @@ typedef struct tensor_box { /* one copy: rows of the box, one behind the other i
   int64_t at[TENSOR_MAP_DIMENSIONS];     /* coordinates of the first element */
   int64_t offset[TENSOR_MAP_DIMENSIONS]; /* im2col: what is added where an element is taken */
   uint32_t count[TENSOR_MAP_DIMENSIONS]; /* elements along each dimension of the box */
+  int64_t row[4];                        /* of .tile::gather4 and .tile::scatter4 */
   uint32_t rows, row_bytes, element;
   exec_instr global; /* side data: the access of the tensor */
   chunks chunks;
@@ -247,6 +248,16 @@ static void read_map(core_warp *w, const exec_instr *i, uint32_t lane, tensor_bo
                  n);
 }
 
+/* "tiled::scatter4/tiled::gather4 mode": the box has one row. */
+static void measure_four(core_warp *w, const exec_instr *i, uint32_t lane, tensor_box *box) {
+  const exec_bulk *bulk = i->side;
+  if (box->map.box[1] != 1)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "four rows by a box of %u rows: it must have one",
+               box->map.box[1]);
+  box->rows = 4;
+  for (uint32_t n = 0; n < 4; n++) box->row[n] = (int32_t)word_of(w, bulk->coordinate[n + 1], lane);
+}
+
 static void measure_box(core_warp *w, const exec_instr *i, uint32_t lane, tensor_box *box) {
   const exec_bulk *bulk = i->side;
   const tensor_map *map = &box->map;
@@ -257,6 +268,7 @@ static void measure_box(core_warp *w, const exec_instr *i, uint32_t lane, tensor
     box->count[n] = n ? (map->box[n] + map->step[n] - 1u) / map->step[n] : map->box[0];
     if (n) box->rows *= box->count[n];
   }
+  if (bulk->four) measure_four(w, i, lane, box);
   if (map->im2col) {
     box->count[0] = map->channels;
     box->rows = map->pixels;
@@ -367,7 +379,8 @@ static void each_row(core_warp *w, const exec_instr *i, uint32_t lane, tensor_bo
   int64_t at[TENSOR_MAP_DIMENSIONS];
   memcpy(at, box->at, sizeof at);
   for (uint32_t row = 0; row < box->rows; row++) {
-    if (!box->map.im2col) place_of_row(box, row, at);
+    if (((const exec_bulk *)i->side)->four) at[1] = box->row[row];
+    else if (!box->map.im2col) place_of_row(box, row, at);
     row_part part = part_of_row(box, at);
     function(w, i, lane, box, row, &part, context);
     if (box->map.im2col) next_pixel(box, at);

@@ -33,6 +33,7 @@ typedef struct exec_bulk {
   uint8_t dimensions; /* 0: no tensor */
   bool stores;        /* the tensor is the target */
   bool im2col, no_offsets;
+  bool four; /* .tile::gather4, .tile::scatter4: a column and four rows are the coordinates */
   bulk_address map;
   uint32_t coordinate[TENSOR_MAP_DIMENSIONS], offset[3]; /* slots */
 } exec_bulk;

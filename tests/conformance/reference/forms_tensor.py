@@ -5,7 +5,7 @@ outside of the tensor, with element strides, swizzled; stores and reductions; im
 The map that replaced fields start from is the one that cuTensorMapEncodeTiled writes for nothing: farfault's mark, and zeros; in one case
 zeros alone, as Triton has it."""
 from .forms_control import kernel_case, words
-from .writer import Array
+from .writer import Array, Case
 
 ALL = 0xFFFFFFFF
 MARK = 0x70614D726F736E54
@@ -65,6 +65,18 @@ class Tensor:
         lines += [f"swizzle_mode.shared::cta.b1024.b32 [%m], {self.swizzle};"]
         lines += [f"fill_mode.shared::cta.b1024.b32 [%m], {self.fill};"]
         return "".join(f"  tensormap.replace.tile.{line}\n" for line in lines)
+
+
+class FourRows(Tensor):
+    """.tile::gather4 and .tile::scatter4: the coordinates are a column and four rows, each a box of its own."""
+
+    def __init__(self, kind, sizes, strides, columns, **more):
+        super().__init__(kind, sizes, strides, [columns, 1], **more)
+        self.total *= 4
+
+    def elements(self, first):
+        for row in first[1:]:
+            yield from super().elements((first[0], row))
 
 
 def get(data, at, size):
@@ -190,6 +202,15 @@ def store_case(name, tensor, first, title, operation=""):
     return kernel_case("store", f"{start}.{name}", title, arrays, text, "grid 1 block 32", target=(86, "90a"))
 
 
+def four_rows(case):
+    """The same copy with the mode in its name; only tensors of two dimensions have it."""
+    load = ".load" in f".{case.mnemonic}"
+    mode, plain = ("tile::gather4", "cluster.global.tile") if load else ("tile::scatter4", "cta.tile")
+    text = case.text.replace("tensor.5d", "tensor.2d").replace(plain, plain.replace("tile", mode)).replace("L2.global.tile", f"L2.global.{mode}")
+    text = text.replace(".target sm_90a", ".target sm_100a")
+    return Case(case.mnemonic, case.name.replace("5d", "2d"), case.title, case.arrays, text, case.headers)
+
+
 def cases():
     flat = Tensor("u32", [20, 12], [96], [8, 4])
     yield load_case("inside", flat, (4, 3), "a box inside the tensor")
@@ -216,6 +237,15 @@ def cases():
     without = Tensor("u32", [20, 12], [96], [8, 4], tells_steps=False)
     yield load_case("from_zeros.steps", without, (4, 3), "and what counts from 1 is 1 where it is left out", mark=0)
     yield load_case("swizzle128.outside", Tensor("u32", [40, 10], [160], [32, 8], swizzle=3), (16, 4), "swizzled, partly outside")
+    rows = FourRows("u32", [20, 12], [96], 8)
+    for case in (
+        load_case("gather4", rows, (4, 7, 0, 7, 3), "four rows in any order, one of them twice"),
+        load_case("gather4.outside", rows, (16, 11, -1, 12, 2), "rows and columns that are outside are zero"),
+        load_case("gather4.swizzle64", FourRows("u16", [64, 9], [128], 32, swizzle=2), (32, 8, 1, 5, 0), "swizzled"),
+        store_case("scatter4", rows, (4, 7, 0, 9, 3), "to four rows"),
+        store_case("scatter4.outside", rows, (-2, 11, -1, 12, 2), "what is outside is not stored"),
+    ):
+        yield four_rows(case)
     yield pair_case("pair", flat, (4, 3), "both blocks tell the mbarrier of the even one")
     yield store_case("inside", flat, (4, 3), "a box inside the tensor")
     yield store_case("outside", flat, (-3, 10), "what is outside is not stored")
