@@ -246,6 +246,11 @@ def cases():
         store_case("scatter4.outside", rows, (-2, 11, -1, 12, 2), "what is outside is not stored"),
     ):
         yield four_rows(case)
+    tall = FourRows("u32", [20, 12], [96], 8)
+    tall.box = [8, 2]
+    wrong = four_rows(load_case("gather4.tall", tall, (4, 7, 0, 7, 3), "the box must have one row"))
+    wrong.headers.append("fault: illegal_instruction")
+    yield wrong
     yield pair_case("pair", flat, (4, 3), "both blocks tell the mbarrier of the even one")
     yield store_case("inside", flat, (4, 3), "a box inside the tensor")
     yield store_case("outside", flat, (-3, 10), "what is outside is not stored")
