@@ -404,14 +404,14 @@ static void test_endless(void **state) {
 static void test_unsupported(void **state) {
   kernel_test *t = open_body(
       "", AT
-      "setp.eq.u32 %p1, %n, 0; @%p1 bra E; clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%rd5], [%rd5]; E: st.global.u32 [%rd2], 1;");
+      "setp.eq.u32 %p1, %n, 0; @%p1 bra E; tensormap.replace.tile.swizzle_atomicity.global.b1024.b32 [%rd5], 0; E: st.global.u32 [%rd2], 1;");
   uint64_t out = buffer(t, 128);
   run(t, "k", 1, 32, out, 0); /* never reached */
   assert_int_equal(u32_at(out)[31], 1);
   const exec_fault *fault = run_fault(t, "k", 1, 32, out, 1);
   expect(fault, EXEC_FAULT_UNSUPPORTED, 0, 0, 0);
   expect_text(fault->message, "not supported");
-  expect_text(fault->message, "clusterlaunchcontrol");
+  expect_text(fault->message, "tensormap");
   close_ptx(t);
 }
 
