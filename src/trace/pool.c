@@ -5,6 +5,7 @@
  * Pages of one size are carved from slabs of 2 MiB (huge pages of the host: a simulation reads thousands of streams at
  * once, and misses in the host's TLB would cost it more than the reading). A slab's first place holds its header, so a
  * page finds its slab by its address. A slab whose pages are all back goes to the system if others have room enough.
+ * What a page holds when it is taken is not known.
  *
  * pool_check:
  *     slab->free_count == pages on slab->free + places that were not used yet
@@ -21,6 +22,30 @@ struct pool_slab {
   trace_page *free;
   uint32_t free_count, places, fresh; /* fresh: the first place that was not used yet; place 0 is this header */
 };
+
+/* Slabs of pools that are gone, for the next ones of this process: a fresh one costs the host 2 MiB of zeros, which is
+ * as much as a small simulation. */
+enum { KEPT_SLABS = 4 };
+static pthread_mutex_t kept_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pool_slab *kept[KEPT_SLABS];
+static uint32_t kept_count;
+
+static pool_slab *slab_map(void) {
+  pthread_mutex_lock(&kept_mutex);
+  pool_slab *slab = kept_count ? kept[--kept_count] : NULL;
+  pthread_mutex_unlock(&kept_mutex);
+  if (!slab) return ff_map_huge(SLAB_BYTES);
+  *slab = (pool_slab){0};
+  return slab;
+}
+
+static void slab_keep(pool_slab *slab) {
+  pthread_mutex_lock(&kept_mutex);
+  bool room = kept_count < KEPT_SLABS;
+  if (room) kept[kept_count++] = slab;
+  pthread_mutex_unlock(&kept_mutex);
+  if (!room) ff_unmap_huge(slab, SLAB_BYTES);
+}
 
 void pool_init(page_pool *pool) {
   for (int c = 0; c < PAGE_CLASSES; c++) pthread_mutex_init(&pool->classes[c].mutex, NULL);
@@ -64,14 +89,14 @@ void pool_free(page_pool *pool) {
     for (pool_slab *slab; (slab = pool->classes[c].slabs);) {
       FF_ASSERT(slab->free_count + 1 == slab->places); /* every page is back */
       list_drop(slab);
-      ff_unmap_huge(slab, SLAB_BYTES);
+      slab_keep(slab);
     }
     pthread_mutex_destroy(&pool->classes[c].mutex);
   }
 }
 
 static pool_slab *slab_make(page_pool *pool, uint32_t size_class) {
-  pool_slab *slab = ff_map_huge(SLAB_BYTES);
+  pool_slab *slab = slab_map();
   slab->places = (uint32_t)(SLAB_BYTES / PAGE_BYTES(size_class));
   slab->free_count = slab->places - 1;
   slab->fresh = 1;

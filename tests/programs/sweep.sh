@@ -200,6 +200,38 @@ expect_status 0
 rows killed.db >again
 expect cmp wanted again
 
+# ---- one process takes many points, and may be killed: then the point that it had is lost, and comes again ----
+cat >many.yaml <<'X'
+trace: a.fft
+machine: gtx480
+memory: [demand, replay]
+set: {fault_us: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20], link_latency_us: [1, 2, 3, 4]}
+X
+run "$farfault" sweep many.yaml -o whole.db -j 1 # more points than one process takes
+expect_status 0
+expect test "$(count whole.db)" -eq 160
+rows whole.db >all
+run env FARFAULT_SWEEP_PROGRAM="$farfault" "$farfault" sweep many.yaml -o alone.db # a program each
+expect_status 0
+rows alone.db >again
+expect cmp all again
+"$farfault" sweep many.yaml -o hit.db -j 2 >first 2>&1 </dev/null &
+process=$!
+kills=0
+while kill -0 $process 2>/dev/null && [[ $kills -lt 25 ]]; do
+  for child in $(pgrep -P $process); do kill -KILL "$child" 2>/dev/null && kills=$((kills + 1)); done
+  sleep 0.02
+done
+wait $process
+expect test $? -le 1
+expect test "$kills" -gt 0
+expect test "$(count hit.db)" -eq 160
+expect test "$(sqlite3 hit.db "SELECT count(*) FROM points WHERE error IS NOT NULL AND error NOT LIKE 'ended by signal 9%'")" -eq 0
+run "$farfault" sweep many.yaml -o hit.db
+expect_status 0
+rows hit.db >again
+expect cmp all again
+
 # ---- the job file for Slurm: a step that lost a task is started again, another end is the job's ----
 mkdir -p slurm
 cat >slurm/srun <<X

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the points of a sweep: a child process each, here and at other ranks, and every result into the database as it
- * comes.
+/* Runs the points of a sweep: in child processes (cli/running/slots.h), here and at other ranks, and every result into
+ * the database as it comes.
  *
  * Signals are blocked and taken one by one, so that the database is never left in the midst of
  * something by one of them; no result is written twice; children do not outlive us. */

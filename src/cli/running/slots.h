@@ -12,11 +12,15 @@
 
 #define SLOT_OUTPUT "/dev/fd/3" /* the file that a child writes its result to */
 
+enum { SLOT_TASKS = 64 }; /* of one process: what it may have left behind in memory ends with it */
+
 typedef struct slot {
-  pid_t process;   /* 0: free */
+  pid_t process;   /* 0: there is none; < 0: it could not be started */
+  bool busy;       /* it has a task; else it waits for one */
   uint32_t task;   /* the caller's */
   int output, log; /* descriptors of memory files */
-  double begun;    /* seconds of the monotonic clock */
+  int orders;      /* of a socket to a process that takes task after task; -1: it ends with this one */
+  double begun;    /* the task, in seconds of the monotonic clock */
 } slot;
 
 typedef struct slot_end { /* slot_end_free */
@@ -33,8 +37,9 @@ typedef struct slots {
   uint32_t count, running;
   sigset_t mask; /* that children start with */
   char *folder;  /* their TMPDIR, owned; NULL: ours */
-  /* What a child does as a copy of this process, which saves it a program's start; returns its exit status, and no
-   * handler of atexit follows. NULL: it becomes the program argv[0]. */
+  /* What a child does as a copy of this process, which saves it a program's start; returns its exit status. It is
+   * called again for the next task, up to SLOT_TASKS times: with the same environment, whatever it has done to it; no
+   * handler of atexit follows. NULL: the child becomes the program argv[0]. */
   int (*body)(int argc, char **argv);
 } slots;
 
