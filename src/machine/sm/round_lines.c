@@ -144,10 +144,11 @@ static void ask(round_sm *q, const memory *y, round_request *e, slots *held, ps 
   goes_out(q, e, q->groups ? q->groups[l2_slice_of(y, e->address)] : 0);
 }
 
-/* When a place is free is known: no open one is before `until`. For a line that comes later, by then one is. */
+/* Which place is free first is known: no open one is before `until`, and one that is would be taken in place of a later
+ * one even by who comes after both. For a line that comes later than is known, a place is free by then, too. */
 static bool has_place(const round_sm *q, const slots *held, ps at, ps translated) {
   ps first = held->until[held->first];
-  return first <= at || (!translated && (first <= q->until || !slots_open(held)));
+  return (first <= q->until || !slots_open(held)) && (!translated || first <= at);
 }
 
 static bool load_access(round_sm *q, const memory *y, warp *w, const request *r, ps hold, ps translated, ps *accepted,

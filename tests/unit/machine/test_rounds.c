@@ -358,6 +358,8 @@ static void test_one_warp_alone(void **state) {
   static const uint64_t busy_walkers[] = {86, 295, 329, 337, 383, 389}; /* and what is asked for is in the walk cache */
   for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 3); seed++) one_warp_alone(seed);
   for (size_t i = 0; i < sizeof busy_walkers / sizeof *busy_walkers; i++) one_warp_alone(busy_walkers[i]);
+  static const uint64_t late[] = {139, 287, 371, 395}; /* takes the MSHR that is free first, which is not known yet */
+  for (size_t i = 0; i < sizeof late / sizeof *late; i++) one_warp_alone(late[i]);
 }
 
 /* Of a line, the L2 has sector 1 and not sector 0: sector 0 comes later, though it was asked for first. Who waits for
