@@ -193,6 +193,11 @@ static int sim_command(int argc, char **argv) {
 
 const cli_command cli_sim = {"sim", "simulate a recorded program", sim_command};
 
+bool cli_point_ends(char *const *argv) {
+  while (*argv && !strstr(*argv, ".so")) argv++;
+  return *argv != NULL;
+}
+
 int cli_sim_point(int argc, char **argv) {
   is_point = true;
   argv[1] = (char[]){"farfault sim"};

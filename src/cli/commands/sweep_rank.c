@@ -151,6 +151,7 @@ int sweep_rank_work(const sweep_cluster *cluster, uint32_t at_once, const char *
   slots_start(&w.slots, at_once, &old, folder);
   free(folder);
   w.slots.body = program ? NULL : cli_sim_point;
+  w.slots.ends = cli_point_ends;
   say_ready(&w, at_once);
   while (!w.left && slots_now() - w.heard < w.patience) {
     int from;

@@ -275,6 +275,7 @@ int sweep_run(sweep_work *work) {
   slots_start(&r.slots, work->at_once, &r.old, folder);
   free(folder);
   r.slots.body = work->program ? NULL : cli_sim_point;
+  r.slots.ends = cli_point_ends;
   r.hosts = ff_alloc((size_t)work->cluster->count * sizeof *r.hosts);
   work_queue_join(&r.work_queue, 0, work->at_once, r.begun);
   loop(&r);

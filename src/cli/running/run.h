@@ -188,6 +188,8 @@ ff_status cli_combine(cli_setup *setup, ff_error *error);
 /* sim_command.c: what a copy of this process does for a point of a sweep (slots.h): `farfault sim`, in this process
  * itself. The first two words are a program and "sim". */
 int cli_sim_point(int argc, char **argv);
+/* A point with a plug-in is the last one of its process: what a plug-in keeps may outlive its simulation. */
+bool cli_point_ends(char *const *argv);
 /* sim_command.c: without --machine it is the one that the recorded program found, if that is still there. */
 struct trace_file_info;
 void cli_choose_machine(cli_setup *setup, const struct trace_file_info *info);

@@ -143,9 +143,10 @@ static _Noreturn void act(const slots *s, char **argv, pid_t parent) {
   for (int tasks = 1;; tasks++) {
     int argc = 0;
     while (argv[argc]) argc++;
+    bool ends = s->ends && s->ends(argv); /* the body may move the words about */
     int status = s->body(argc, argv);
     fflush(NULL);
-    if (tasks == SLOT_TASKS || !send_all(ORDERS_FD, &status, sizeof status)) _exit(status);
+    if (tasks == SLOT_TASKS || ends || !send_all(ORDERS_FD, &status, sizeof status)) _exit(status);
     if (getppid() == parent) kill(parent, SIGCHLD);
     if (!order_read(&next)) _exit(status);
     argv = next.words;

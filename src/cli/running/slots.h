@@ -41,6 +41,8 @@ typedef struct slots {
    * called again for the next task, up to SLOT_TASKS times: with the same environment, whatever it has done to it; no
    * handler of atexit follows. NULL: the child becomes the program argv[0]. */
   int (*body)(int argc, char **argv);
+  /* Whether such a task may leave more behind than memory: its process ends with it. NULL: none does. */
+  bool (*ends)(char *const *argv);
 } slots;
 
 double slots_now(void);
