@@ -70,13 +70,19 @@ typedef struct opcode {
 } opcode;
 
 static const opcode opcodes[] = {
-    {"LDG", SASS_LOAD},          {"LD", SASS_LOAD},         {"STG", SASS_STORE},          {"ST", SASS_STORE},
-    {"ATOMG", SASS_ATOMIC},      {"ATOM", SASS_ATOMIC},     {"RED", SASS_ATOMIC},         {"REDG", SASS_ATOMIC},
-    {"LDGSTS", SASS_ASYNC_LOAD}, {"LDGDEPBAR", SASS_GROUP}, {"DEPBAR", SASS_WAIT_GROUPS}, {"LDS", SASS_SHARED},
-    {"STS", SASS_SHARED},        {"ATOMS", SASS_SHARED},    {"LDSM", SASS_SHARED},        {"STSM", SASS_SHARED},
-    {"LDL", SASS_LOCAL},         {"STL", SASS_LOCAL},       {"BAR", SASS_BARRIER},        {"UTMALDG", SASS_BULK},
-    {"UTMASTG", SASS_BULK},      {"UTMAPF", SASS_BULK},     {"UTMAREDG", SASS_BULK},      {"UBLKCP", SASS_BULK},
-    {"UBLKPF", SASS_BULK},       {"UBLKRED", SASS_BULK},
+    {"LDG", SASS_LOAD},           {"LD", SASS_LOAD},
+    {"STG", SASS_STORE},          {"ST", SASS_STORE},
+    {"ATOMG", SASS_ATOMIC},       {"ATOM", SASS_ATOMIC},
+    {"RED", SASS_ATOMIC},         {"REDG", SASS_ATOMIC},
+    {"LDGSTS", SASS_ASYNC_LOAD},  {"LDGDEPBAR", SASS_GROUP},
+    {"DEPBAR", SASS_WAIT_GROUPS}, {"LDS", SASS_SHARED},
+    {"STS", SASS_SHARED},         {"ATOMS", SASS_SHARED_ATOMIC},
+    {"LDSM", SASS_SHARED},        {"STSM", SASS_SHARED},
+    {"LDL", SASS_LOCAL},          {"STL", SASS_LOCAL},
+    {"BAR", SASS_BARRIER},        {"UTMALDG", SASS_BULK},
+    {"UTMASTG", SASS_BULK},       {"UTMAPF", SASS_BULK},
+    {"UTMAREDG", SASS_BULK},      {"UBLKCP", SASS_BULK},
+    {"UBLKPF", SASS_BULK},        {"UBLKRED", SASS_BULK},
 };
 static const char *const fp64_opcodes[] = {"DADD", "DMUL", "DFMA", "DMNMX", "DSET", "DSETP", "DMMA"};
 

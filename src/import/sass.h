@@ -25,6 +25,7 @@ typedef enum sass_kind {
   SASS_GROUP,
   SASS_WAIT_GROUPS, /* LDGDEPBAR: a group of them ends; DEPBAR: at most so many groups may be left */
   SASS_SHARED,
+  SASS_SHARED_ATOMIC, /* ATOMS: lanes of one word take turns */
   SASS_LOCAL,
   SASS_BARRIER,
   SASS_BULK, /* the tensor memory accelerator's copies: not imported */

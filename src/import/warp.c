@@ -69,7 +69,7 @@ static uint32_t source_bytes(const sass_instr *i, uint32_t source) {
   if (!touches_memory(i)) return i->fp64 ? 8 : 4;
   if (i->kind == SASS_ASYNC_LOAD) return 8;
   if (source) return i->bytes;
-  return i->kind == SASS_SHARED || i->kind == SASS_LOCAL ? 4 : 8;
+  return i->kind == SASS_SHARED || i->kind == SASS_SHARED_ATOMIC || i->kind == SASS_LOCAL ? 4 : 8;
 }
 
 /* What it reads, and what it writes while a load may still be on its way there. */
@@ -134,12 +134,17 @@ static void memory_access(warp_state *w, const sass_instr *i, const kernel_heade
   for (uint32_t m = i->mask; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m), bit = 1u << lane;
     uint64_t address = i->address[lane];
-    if (i->kind == SASS_SHARED || inside(address, h->shared_base)) shared |= bit;
+    if (i->kind == SASS_SHARED || i->kind == SASS_SHARED_ATOMIC || inside(address, h->shared_base)) shared |= bit;
     else if (i->kind == SASS_LOCAL || inside(address, h->local_base)) local |= bit;
     else global |= bit;
     offset[lane] = (uint32_t)(address % WINDOW_BYTES);
   }
-  if (shared) add_passes(w, trace_shared_passes(offset, i->bytes, shared), words);
+  bool atomic = i->kind == SASS_SHARED_ATOMIC || i->kind == SASS_ATOMIC;
+  if (shared)
+    add_passes(w,
+               atomic ? trace_shared_atomic_passes(offset, i->bytes, shared)
+                      : trace_shared_passes(offset, i->bytes, shared),
+               words);
   if (local) add_passes(w, trace_local_passes(offset, i->bytes, local), words);
   if (global) put_access(w, i, global, words, counts);
 }

@@ -44,7 +44,7 @@ static void test_opcodes(void **state) {
       {"DEPBAR.LE", SASS_WAIT_GROUPS, 4, 0},
       {"LDS.U.128", SASS_SHARED, 16, 0},
       {"LDSM.16.M88.4", SASS_SHARED, 16, 0},
-      {"ATOMS.ADD", SASS_SHARED, 4, 0},
+      {"ATOMS.ADD", SASS_SHARED_ATOMIC, 4, 0},
       {"STL.64", SASS_LOCAL, 8, 0},
       {"BAR.SYNC.DEFER_BLOCKING", SASS_BARRIER, 4, 0},
       {"UBLKCP", SASS_BULK, 4, 0},
@@ -190,6 +190,11 @@ static void test_memories(void **state) {
   /* By generic addresses: one lane to global, two to shared memory (in one bank), one to local. */
   same(((const char *const[]){"0 f 1 R2 LD.E 1 R8 4 0 0x1000 0x100000000 0x100000080 0x200000000", NULL}),
        issue(1, 1, 0, 0), access_word(TRACE_LOAD, 2, 0, 0), 1, trace_line(0x1000, 1, 1), TRACE_EXIT);
+  /* 32 lanes at one word of shared memory, of which one pass is the load's, and 32 of an atomic operation. */
+  same(((const char *const[]){"0 ffffffff 1 R2 LDS 1 R8 4 1 0x0 0", "1 1 0 MUFU.EX2 0 0", NULL}), issue(2, 0, 1, 0),
+       TRACE_EXIT);
+  same(((const char *const[]){"0 ffffffff 1 R2 ATOMS.ADD 2 R8 R9 4 1 0x0 0", "1 1 0 MUFU.EX2 0 0", NULL}),
+       issue(2, 31, 1, 0), TRACE_EXIT);
   /* 32 lanes 128 bytes apart in shared memory: 31 passes more. Nothing of it is an access. */
   same(((const char *const[]){"0 ffffffff 1 R2 LDS 1 R8 4 1 0x0 128", "1 1 0 MUFU.EX2 0 0", NULL}), issue(2, 31, 1, 0),
        TRACE_EXIT);
