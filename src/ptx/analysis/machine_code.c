@@ -14,17 +14,20 @@ enum { /* latencies in cycles, where that of an addition is four */
        ADD = 4,
        CROSS = 1,      /* more from one pipe to another */
        PREDICATE = 12, /* from a comparison to what its predicate guards */
-       BRANCH = 5,
-       /* of the XU: MUFU, POPC, FLO, I2F, F2I on a TU102 (connollydavid/tu102); 14 on a V100 (Jia 2018) */
+       BRANCH = 5,     /* one that may be taken or not: what ptxas leaves behind it */
+       TAKEN = 9,      /* 8.7, on an RTX 2080 SUPER (below) */
+       /* of the XU: MUFU, POPC, FLO, I2F, F2I on a TU102 (connollydavid/tu102), MUFU on an RTX 2080 SUPER; 14 on a V100
+        * (Jia 2018) */
        SPECIAL = 15,
        WITH_SPECIAL = SPECIAL + ADD + 2 * CROSS, /* of one there and an addition: 21 on a TU102 */
        DOUBLE = 8,
        SREG = 20,
        MATRIX = 32,
-       /* of floats, rounded to nearest: a chain of them on an RTX 2080 SUPER (arabel1a/gpu-micro-bench) */
-       QUOTIENT = 34,
-       ROOT = 39,       /* the same */
-       RECIPROCAL = 56, /* the same */
+       /* of floats, rounded to nearest, on an RTX 2080 SUPER (arabel1a/gpu-micro-bench) */
+       QUOTIENT = 41,
+       QUOTIENT_BY_KNOWN = 34, /* the reciprocal of a number that is known is made by the compiler */
+       ROOT = 39,              /* the same */
+       RECIPROCAL = 56,        /* the same */
 };
 enum {
   SHORT = 7 /* instructions that a branch jumps over and a compiler gives a predicate instead */
@@ -121,6 +124,8 @@ static sequence special(const ptx_instr *instr) {
   bool flushes = ptx_has(instr, PTX_MOD_FTZ), exact = !ptx_has(instr, PTX_MOD_APPROX) && !ptx_has(instr, PTX_MOD_FULL);
   switch (instr->opcode) {
   case PTX_OP_DIV:
+    if (exact && instr->operand_count == 3 && instr->operands[2].kind == PTX_OPERAND_F32)
+      return (sequence){.fma = 5, .xu = 1, .other = 2, .cycles = QUOTIENT_BY_KNOWN};
     if (exact) return (sequence){.fma = 5, .xu = 2, .other = 2, .cycles = QUOTIENT};
     return (sequence){.fma = flushes ? 1 : 2,
                       .alu = flushes ? 0 : 2,
@@ -314,8 +319,8 @@ static ptx_cost single(const ptx_instr *instr) {
   case PTX_OP_SLCT: return cost_of(is_long(type_of(instr)) ? (sequence){.alu = 2, .cycles = ADD} : ALU(1));
   case PTX_OP_CVT: return cost_of(conversion(instr));
   case PTX_OP_CALL: return cost_of((sequence){.other = 4, .cycles = 4 * BRANCH});
-  case PTX_OP_BRA:
-  case PTX_OP_BRX:
+  case PTX_OP_BRA: return cost_of((sequence){.other = 1, .cycles = instr->guard == PTX_NO_REG ? TAKEN : BRANCH});
+  case PTX_OP_BRX: return cost_of((sequence){.other = 1, .cycles = TAKEN});
   case PTX_OP_RET: return cost_of((sequence){.other = 1, .cycles = BRANCH});
   case PTX_OP_EXIT:
   case PTX_OP_BAR:
@@ -434,7 +439,8 @@ static void add_slot(ptx_cost *cost) {
 
 /* Exact quotients and roots branch to a slow path, as what they are given may need it: nothing behind goes out before
  * they are through. Eight such divisions that have nothing to do with each other take an RTX 2080 SUPER's warp eight
- * times 40 cycles, where a chain of them takes 34 each (arabel1a/gpu-micro-bench). */
+ * times 40.8 cycles: 15 for the reciprocal, 17 for five FFMA, 8.7 for the branch past the slow path. A chain of them by
+ * a known number, without the reciprocal, takes 34.7 each (arabel1a/gpu-micro-bench). */
 static bool has_slow_path(const ptx_instr *instr) {
   switch (instr->opcode) {
   case PTX_OP_DIV:
@@ -505,6 +511,13 @@ static void count_meeting_point(folding *f, const ptx_cfg *cfg, const ptx_lane_f
   if (cfg->blocks[block->successors[1]].first < block->end || is_predicated(f, cfg, block)) return; /* a loop's end */
   add_slot(&f->costs[block->end - 1]);
   add_slot(&f->costs[meeting->first]);
+}
+
+/* A branch back is taken in all rounds of its loop but the last. */
+static void count_loop_end(folding *f, const ptx_cfg *cfg, const ptx_block *block) {
+  if (block->end == block->first || block->successor_count != 2) return;
+  if (f->func->instrs[block->end - 1].opcode != PTX_OP_BRA) return;
+  if (cfg->blocks[block->successors[1]].first < block->end) f->costs[block->end - 1].count[PTX_PIPE_CHAIN] = TAKEN;
 }
 
 /* ---- chains ---- */
@@ -672,6 +685,7 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
     for (uint32_t b = 0; b < cfg->block_count; b++) count_meeting_point(&f, cfg, facts, &cfg->blocks[b]);
   }
   free(facts);
+  for (uint32_t b = 0; b < cfg->block_count; b++) count_loop_end(&f, cfg, &cfg->blocks[b]);
   for (uint32_t b = 0; b < cfg->block_count; b++) count_predicated(&f, cfg, &cfg->blocks[b]);
   for (uint32_t b = 0; b < cfg->block_count; b++) chain_block(&f, ready, &cfg->blocks[b]);
   free(f.uses);

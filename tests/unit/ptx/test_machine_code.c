@@ -259,10 +259,19 @@ static void test_chains(void **state) {
   assert_int_equal(chain("add.s32 %r1, %r2, %r3; mul.lo.s32 %r4, %r1, %r1;", NULL), 9); /* from pipe to pipe */
   assert_int_equal(chain("setp.lt.s32 %p1, %r1, %r2; @%p1 add.s32 %r3, %r3, 1;", NULL), 16);
   /* what has a branch in it ends before anything behind it begins: a chain of divisions takes no longer than others */
-  assert_int_equal(chain("div.rn.f32 %f1, %f2, %f3;", NULL), 34);
-  assert_int_equal(chain("div.rn.f32 %f1, %f2, %f3; div.rn.f32 %f4, %f1, %f2; add.f32 %f5, %f2, %f3;", NULL), 72);
-  assert_int_equal(chain("div.rn.f32 %f1, %f2, %f3; div.rn.f32 %f4, %f5, %f6; add.f32 %f7, %f2, %f3;", NULL), 72);
-  assert_int_equal(chain("add.f32 %f7, %f2, %f3; div.rn.f32 %f1, %f2, %f3;", NULL), 34);
+  assert_int_equal(chain("div.rn.f32 %f1, %f2, %f3;", NULL), 41);
+  assert_int_equal(chain("div.rn.f32 %f1, %f2, %f3; div.rn.f32 %f4, %f1, %f2; add.f32 %f5, %f2, %f3;", NULL), 86);
+  assert_int_equal(chain("div.rn.f32 %f1, %f2, %f3; div.rn.f32 %f4, %f5, %f6; add.f32 %f7, %f2, %f3;", NULL), 86);
+  assert_int_equal(chain("add.f32 %f7, %f2, %f3; div.rn.f32 %f1, %f2, %f3;", NULL), 41);
+  /* the reciprocal of what is known is no instruction */
+  assert_int_equal(chain("div.rn.f32 %f1, %f2, 0f3f7ff972;", NULL), 34);
+  assert_int_equal(cost_at("div.rn.f32 %f1, %f2, 0f3f7ff972;", 0).count[PTX_PIPE_XU], 1);
+  assert_int_equal(cost_at("div.rn.f32 %f1, 0f3f7ff972, %f2;", 0).count[PTX_PIPE_XU], 2);
+  /* back: taken in nearly all rounds; on: may be; always */
+  assert_int_equal(chain("L: setp.lt.s32 %p1, %r1, %r2; @%p1 bra L;", NULL), 12 + 9);
+  assert_int_equal(chain("setp.lt.s32 %p1, %r1, %r2; @%p1 bra L; bar.sync 0; L: add.f32 %f1, %f2, %f3;", NULL),
+                   12 + 5 + 4);
+  assert_int_equal(chain("bra L; L: add.f32 %f1, %f2, %f3;", NULL), 9 + 4);
   assert_int_equal(chain("sqrt.rn.f32 %f1, %f2; rcp.rn.f32 %f3, %f4;", NULL), 39 + 56);
   assert_int_equal(chain("rem.s64 %d1, %d2, %d3; rem.s64 %d4, %d5, %d6;", NULL), 2 * 127);
   assert_int_equal(chain("rcp.approx.ftz.f32 %f1, %f2; rcp.approx.ftz.f32 %f3, %f4;", NULL), 15);
