@@ -60,7 +60,7 @@ typedef int encode_function(void *map, int type, unsigned rank, void *address, c
 typedef struct item { /* a case, where it stands */
   const char *file;
   case_place at;
-  bool faults;
+  bool faults, executor_only;
 } item;
 
 typedef struct device { /* of one worker */
@@ -133,11 +133,11 @@ static bool is_own_limit(const char *fault) {
   return false;
 }
 
-static bool left_out(const device *d, const conformance_case *c, reason *why) {
+static bool left_out(const device *d, const item *it, const conformance_case *c, reason *why) {
   *why = LEFT_TARGET;
   if (!has_target(d, c->text)) return true;
   *why = LEFT_LIMIT;
-  if (c->fault[0] && is_own_limit(c->fault)) return true;
+  if (it->executor_only || (c->fault[0] && is_own_limit(c->fault))) return true;
   *why = LEFT_TEAM;
   for (unsigned i = 0; i < c->array_count; i++)
     if (c->arrays[i].members) return true;
@@ -329,7 +329,7 @@ static bool run_case(const device *d, const item *it, progress *p) {
     return false;
   }
   run r = {.device = d, .place = place, .c = &c};
-  if (left_out(d, &c, &why)) {
+  if (left_out(d, it, &c, &why)) {
     p->left_out[why]++;
   } else {
     unsigned count = case_shapes(&c, shapes);
@@ -427,9 +427,9 @@ static bool run_all(const options *o, bool faults, progress *all) {
 
 /* ---- files ---- */
 
-static bool has_fault(const case_place *at) {
-  static const char mark[] = "\n// fault:";
-  return memmem(at->text, at->length, mark, sizeof mark - 1) != NULL;
+/* Has the case a line that begins so? */
+static bool has_line(const case_place *at, const char *start) {
+  return memmem(at->text, at->length, start, strlen(start)) != NULL;
 }
 
 static bool add_file(options *o, const char *file) {
@@ -447,7 +447,7 @@ static bool add_file(options *o, const char *file) {
       o->room = o->room ? 2 * o->room : 256;
       o->items = ff_realloc(o->items, o->room * sizeof *o->items);
     }
-    o->items[o->count++] = (item){name, at, has_fault(&at)};
+    o->items[o->count++] = (item){name, at, has_line(&at, "\n// fault:"), has_line(&at, "\n// executor only")};
   }
   return true;
 }

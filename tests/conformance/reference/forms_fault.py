@@ -155,7 +155,7 @@ def faults():
             title,
             [Array("in", "d", "u32", [0] * 32)],
             text,
-            ["launch: grid 1 block 32", f"fault: {kind}"],
+            ["launch: grid 1 block 32", f"fault: {kind}", *(["executor only"] if name == "barrier_count" else [])],
         )
     yield from call_faults()
 
