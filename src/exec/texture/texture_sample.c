@@ -37,19 +37,18 @@ static int32_t wrap_index(int64_t i, uint32_t n, exec_address_mode mode) {
   }
 }
 
-/* The coordinate in texels, brought near [0, n] so that it is safe to make it an integer. */
+/* The coordinate in texels, brought near [0, n] so that it is safe to make it an integer; where it is mirrored, near
+ * [0, 2n]. GPUs mirror the texel that a coordinate lies in, as OpenGL 4.6 has it (table 8.20), and not the coordinate,
+ * as the programming guide's formula: it matters where one texel ends and the next begins. */
 static float in_texels(const exec_texture *t, float x, uint32_t n, exec_address_mode mode) {
   if (x != x) x = 0;
   if (t->sampler.normalized) {
-    float below = floorf(x);
-    if (mode == EXEC_ADDRESS_WRAP || mode == EXEC_ADDRESS_MIRROR) {
-      bool near = fabsf(x) < 0x1p30f; /* beyond it there is no fraction, and no infinity minus itself */
-      float rest = near ? x - below : 0;
-      x = near && mode == EXEC_ADDRESS_MIRROR && fmodf(below, 2) != 0 ? 1 - rest : rest;
-    }
+    bool near = fabsf(x) < 0x1p30f; /* beyond it there is no fraction, and no infinity minus itself */
+    if (mode == EXEC_ADDRESS_WRAP) x = near ? x - floorf(x) : 0;
+    if (mode == EXEC_ADDRESS_MIRROR) x = near ? x - 2 * floorf(x / 2) : 0;
     x *= (float)n;
   }
-  float most = (float)n + 2;
+  float most = (float)(mode == EXEC_ADDRESS_MIRROR ? 2 * n : n) + 2;
   return x < -2 ? -2 : x > most ? most : x;
 }
 

@@ -26,17 +26,16 @@ TEXEL_INLINE float floor_near(float x) {
 /* The coordinates in texels, brought near [0, n]: in_texels of texture_sample.c. */
 static void to_texels(const exec_texture *t, const float *restrict x, uint32_t n, exec_address_mode mode,
                       float *restrict out) {
-  const float size = (float)n, most = size + 2;
+  const float size = (float)n, most = (mode == EXEC_ADDRESS_MIRROR ? 2 * size : size) + 2;
   if (!t->sampler.normalized) {
     EVERY_LANE out[l] = x[l] == x[l] ? x[l] : 0;
   } else if (mode != EXEC_ADDRESS_WRAP && mode != EXEC_ADDRESS_MIRROR) {
     EVERY_LANE out[l] = (x[l] == x[l] ? x[l] : 0) * size;
   } else {
-    const bool mirror = mode == EXEC_ADDRESS_MIRROR;
+    const float period = mode == EXEC_ADDRESS_MIRROR ? 2 : 1;
     EVERY_LANE {
-      float v = x[l] > -0x1p30f && x[l] < 0x1p30f ? x[l] : 0, below = floor_near(v), rest = v - below;
-      int odd = (int32_t)below & 1 & (int)mirror;
-      out[l] = (odd ? 1 - rest : rest) * size;
+      float v = x[l] > -0x1p30f && x[l] < 0x1p30f ? x[l] : 0;
+      out[l] = (v - period * floor_near(v / period)) * size;
     }
   }
   EVERY_LANE out[l] = out[l] < -2 ? -2 : out[l] > most ? most : out[l];
@@ -46,7 +45,10 @@ static void bring_inside(int32_t *restrict i, uint32_t n, exec_address_mode mode
   const int32_t count = (int32_t)n;
   switch (mode) {
   case EXEC_ADDRESS_WRAP: EVERY_LANE i[l] = i[l] < 0 ? i[l] + count : i[l] >= count ? i[l] - count : i[l]; break;
-  case EXEC_ADDRESS_MIRROR: EVERY_LANE i[l] = i[l] < 0 ? -1 - i[l] : i[l] >= count ? 2 * count - 1 - i[l] : i[l]; break;
+  case EXEC_ADDRESS_MIRROR:
+    EVERY_LANE i[l] = i[l] < 0 ? -1 - i[l] : i[l] >= 2 * count ? i[l] - 2 * count : i[l];
+    EVERY_LANE i[l] = i[l] >= count ? 2 * count - 1 - i[l] : i[l];
+    break;
   case EXEC_ADDRESS_BORDER: EVERY_LANE i[l] = i[l] < 0 || i[l] >= count ? TEXTURE_BORDER : i[l]; break;
   default: EVERY_LANE i[l] = i[l] < 0 ? 0 : i[l] >= count ? count - 1 : i[l]; break;
   }

@@ -81,11 +81,6 @@ static double reference(const exec_texture *t, uint32_t level, const float coord
   double weight[3] = {0}, sum = 0;
   for (int d = 0; d < t->dimensions; d++) {
     double x = t->sampler.normalized ? coordinates[d] * size[d] : (double)coordinates[d];
-    if (t->sampler.normalized && t->sampler.mode[d] == EXEC_ADDRESS_MIRROR &&
-        (long)floor((double)coordinates[d]) % 2) { /* 1 - frac(x) */
-      x = size[d] * (1 + floor((double)coordinates[d]) - coordinates[d]);
-      if (!t->sampler.linear) x = fmin(x, size[d] - 1);
-    }
     if (t->sampler.linear) x -= 0.5;
     low[d] = (long)floor(x);
     weight[d] = t->sampler.linear ? floor((x - floor(x)) * 256 + 0.5) / 256 : 0;
@@ -505,15 +500,32 @@ static void test_offsets(void **state) {
   exec_texture t = i.texture;
   t.sampler = (exec_sampler){.mode = {EXEC_ADDRESS_WRAP, EXEC_ADDRESS_MIRROR}, .linear = true, .normalized = true};
   make_points(points, &t, 11);
-  /* half texels, so that no product of weights is halfway, where the reference goes the other way in a mirror image */
-  for (uint32_t n = 0; n < POINTS; n++) points[n].f[1] = floorf(points[n].f[1] * 16) / 16;
   fetch(add_texture(&i, &t.sampler), points, got, POINTS);
   for (uint32_t n = 0; n < POINTS; n++) {
-    float x = points[n].f[0], y = points[n].f[1];
-    bool flipped = (long)floorf(y) & 1; /* a mirrored coordinate moves in the mirror image */
-    moved[n] = (words){.f = {x - 3 / 16.f, flipped ? (floorf(y) + 1 - y) + 5 / 8.f : y - floorf(y) + 5 / 8.f}};
+    moved[n] = (words){.f = {points[n].f[0] - 3 / 16.f, points[n].f[1] + 5 / 8.f}}; /* and is mirrored then */
     expect_channel(&t, reference(&t, 0, moved[n].f, 0, 0), got[n], 0, "offset", n);
   }
+}
+
+/* Weights are 1.8 fixed point, rounded to the nearest: between texels of 0 and 1 what is read is the weight itself. And
+ * mirroring is of texels: at an edge it is the one that the coordinate begins. */
+static void test_every_weight(void **state) {
+  words points[POINTS], got[POINTS];
+  open_instruction("tex.1d.v4.u32.f32 {%r20,%r21,%r22,%r23}, [%h, {%f0}];");
+  image i = make_image(EXEC_TEXEL_F32, 1, 1, 2, 1, 1);
+  memcpy((void *)(uintptr_t)i.texture.address, (float[2]){0, 1}, 8);
+  uint64_t linear = add_texture(&i, &(exec_sampler){.mode = {EXEC_ADDRESS_CLAMP}, .linear = true});
+  for (uint32_t part = 0; part < 4096; part += POINTS) {
+    for (uint32_t n = 0; n < POINTS; n++) points[n].f[0] = 0.5f + (float)(part + n) / 4096;
+    fetch(linear, points, got, POINTS);
+    for (uint32_t n = 0; n < POINTS; n++) assert_true(got[n].f[0] == (float)((part + n + 8) / 16) / 256);
+  }
+  uint64_t mirror = add_texture(&i, &(exec_sampler){.mode = {EXEC_ADDRESS_MIRROR}, .normalized = true});
+  static const float at[] = {-3, -2.5f, -2, -1.5f, -1, -0.5f, 0, 0.5f, 1, 1.5f, 2, 2.5f, 3, 4};
+  static const float want[] = {1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0};
+  for (uint32_t n = 0; n < 14; n++) points[n].f[0] = at[n];
+  fetch(mirror, points, got, 14);
+  for (uint32_t n = 0; n < 14; n++) assert_true(got[n].f[0] == want[n]);
 }
 
 static void test_half_results(void **state) {
@@ -597,6 +609,7 @@ int main(void) {
                                      cmocka_unit_test(test_gradients),
                                      cmocka_unit_test(test_gather),
                                      cmocka_unit_test(test_offsets),
+                                     cmocka_unit_test(test_every_weight),
                                      cmocka_unit_test(test_half_results),
                                      cmocka_unit_test(test_divergent_handles),
                                      cmocka_unit_test(test_queries),
