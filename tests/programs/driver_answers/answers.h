@@ -69,7 +69,7 @@ typedef struct section {
   const char *name;
   void (*run)(void);
 } section;
-/* Each ends with {NULL}. */
+/* Each ends with {NULL, NULL}. */
 extern const section sections_devices[], sections_memory[], sections_streams[], sections_graphs[], sections_mapped[],
     sections_modules[], sections_launches[], sections_faults[], sections_textures[], sections_arrays[],
     sections_newer[], sections_other[];

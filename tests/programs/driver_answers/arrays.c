@@ -233,4 +233,4 @@ static void objects(void) {
   ASK("", cuMemcpyAtoA_v2, a, 0, a, 64, 32);
 }
 
-const section sections_arrays[] = {{"objects", objects}, {NULL}};
+const section sections_arrays[] = {{"objects", objects}, {NULL, NULL}};

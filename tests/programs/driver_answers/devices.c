@@ -461,4 +461,4 @@ static void garbage(void) {
 
 const section sections_devices[] = {{"init", before_init}, {"errors", errors},     {"attributes", attributes},
                                     {"device", device},    {"contexts", contexts}, {"destroyed", destroyed_contexts},
-                                    {"freed", freed},      {"garbage", garbage},   {NULL}};
+                                    {"freed", freed},      {"garbage", garbage},   {NULL, NULL}};

@@ -169,4 +169,4 @@ const section sections_faults[] = {{"faults_global", faults_global},
                                    {"faults_places", faults_places},
                                    {"prints", prints},
                                    {"heap", heap},
-                                   {NULL}};
+                                   {NULL, NULL}};

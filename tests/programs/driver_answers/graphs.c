@@ -441,4 +441,4 @@ static void graphs(void) {
   ASK("null", cuUserObjectRelease, 0, 1);
 }
 
-const section sections_graphs[] = {{"captures", captures}, {"graphs", graphs}, {NULL}};
+const section sections_graphs[] = {{"captures", captures}, {"graphs", graphs}, {NULL, NULL}};

@@ -292,4 +292,4 @@ static void registers(void) {
 }
 
 const section sections_launches[] = {
-    {"launches", launches}, {"occupancy", occupancy}, {"registers", registers}, {NULL}};
+    {"launches", launches}, {"occupancy", occupancy}, {"registers", registers}, {NULL, NULL}};

@@ -394,4 +394,4 @@ static void pointers(void) {
 }
 
 const section sections_mapped[] = {
-    {"virtual", virtual_memory}, {"pools", pools}, {"between", between}, {"pointers", pointers}, {NULL}};
+    {"virtual", virtual_memory}, {"pools", pools}, {"between", between}, {"pointers", pointers}, {NULL, NULL}};

@@ -235,4 +235,4 @@ static void memory(void) {
   ASK("freed", cuMemAdvise, m, 4096, 1, 0);
 }
 
-const section sections_memory[] = {{"memory", memory}, {NULL}};
+const section sections_memory[] = {{"memory", memory}, {NULL, NULL}};

@@ -279,4 +279,5 @@ static void entry_points(void) {
   ASK("zeros", cuGetExportTable, &table, "0123456789abcdef");
 }
 
-const section sections_modules[] = {{"images", images}, {"functions", functions}, {"entries", entry_points}, {NULL}};
+const section sections_modules[] = {
+    {"images", images}, {"functions", functions}, {"entries", entry_points}, {NULL, NULL}};

@@ -425,4 +425,4 @@ static void various(void) {
 }
 
 const section sections_newer[] = {{"tensors", tensor_maps}, {"green", green},     {"newer_graphs", newer_graphs},
-                                  {"batches", batches},     {"various", various}, {NULL}};
+                                  {"batches", batches},     {"various", various}, {NULL, NULL}};

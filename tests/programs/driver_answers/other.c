@@ -415,4 +415,4 @@ const section sections_other[] = {{"runtime_errors", runtime_errors},
                                   {"nvml_1", nvml_1},
                                   {"nvml_2", nvml_2},
                                   {"nvml_3", nvml_3},
-                                  {NULL}};
+                                  {NULL, NULL}};

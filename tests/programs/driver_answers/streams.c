@@ -192,4 +192,4 @@ static void events(void) {
   ASK("at last", cuCtxSynchronize, 0);
 }
 
-const section sections_streams[] = {{"streams", streams}, {"events", events}, {NULL}};
+const section sections_streams[] = {{"streams", streams}, {"events", events}, {NULL, NULL}};

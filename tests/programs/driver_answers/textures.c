@@ -405,6 +405,6 @@ static void surfaces(void) {
   ASK("misaligned load", cuCtxSynchronize, 0);
 }
 
-const section sections_textures[] = {
-    {"filter", filter_weights}, {"planes", planes},   {"solids", solids},     {"formats", formats},
-    {"mipmaps", mipmaps},       {"buffers", buffers}, {"surfaces", surfaces}, {NULL}};
+const section sections_textures[] = {{"filter", filter_weights}, {"planes", planes},   {"solids", solids},
+                                     {"formats", formats},       {"mipmaps", mipmaps}, {"buffers", buffers},
+                                     {"surfaces", surfaces},     {NULL, NULL}};
