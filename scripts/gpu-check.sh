@@ -203,11 +203,11 @@ part_probe() {
   [[ -z $quick ]] || arguments=(--seconds 60 --pairs 64 --what banks)
   # shellcheck disable=SC2016 # the inner shell's
   step "probe" bash -c 'json=$1; shift; "$@"; [[ $? -le 1 && -s $json ]]' probe "$work/probe.json" \
-    "$farfault" probe --target cuda:0 "${arguments[@]}" --json "$work/probe.json" --lines "$work/lines.csv" || return
+    "$farfault" probe --target cuda:0 "${arguments[@]}" --json "$work/probe.json" --line-times "$work/lines.csv" || return
   awk -F, 'NR == 1 { next } { first[$1] += $3; again[$1] += $4; lines[$1]++ }
     END { for (sm in lines) {
-      printf "\"probe: SM %d, a line of the L2\",%.1f,cycles,,,farfault probe --lines\n", sm, again[sm] / lines[sm]
-      printf "\"probe: SM %d, the first time\",%.1f,cycles,,,farfault probe --lines\n", sm, first[sm] / lines[sm] } }' "$work/lines.csv" | rows
+      printf "\"probe: SM %d, a line of the L2\",%.1f,cycles,,,farfault probe --line-times\n", sm, again[sm] / lines[sm]
+      printf "\"probe: SM %d, the first time\",%.1f,cycles,,,farfault probe --line-times\n", sm, first[sm] / lines[sm] } }' "$work/lines.csv" | rows
 }
 
 part_share() {

@@ -69,7 +69,7 @@ expect_status 1
 expect_out "not found: the time is over"
 
 # Lines one by one: all SMs find the same time in their side of the L2; what only the other side has costs more, once, from the first SM that asks.
-run "$farfault" probe --target sim:h200 --what none --lines lines.csv
+run "$farfault" probe --target sim:h200 --what none --line-times lines.csv
 expect_status 0
 expect python3 - "$source/machines/h200.yaml" <<'EOF'
 import collections, csv, re, sys
@@ -129,8 +129,8 @@ refused "not a number from 32 to 100000" --target sim:gtx1080 --pairs 3
 refused "--output needs the masks of both" --target sim:gtx1080 --what banks -o x.yaml
 refused "pairs of a file are of banks or of sets" --target pairs.csv --what both
 refused "--base must say" --target cuda:0 -o x.yaml
-refused "nothing else to do without --lines" --target sim:gtx1080 --what none
-refused "needs a GPU" --target pairs.csv --lines x.csv
+refused "nothing else to do without --line-times" --target sim:gtx1080 --what none
+refused "needs a GPU" --target pairs.csv --line-times x.csv
 refused "not a number from 1 to 1000000" --target sim:gtx1080 --seconds 0
 refused "no pairs are timed for banks" --target sim:gtx1080 --what sets --raw x.csv
 refused "no pairs are timed for banks" --target pairs.csv --raw x.csv

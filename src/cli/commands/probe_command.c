@@ -55,7 +55,7 @@ static const struct argp_option options[] = {
     {"raw", KEY_RAW, "FILE", 0,
      "write the pairs of addresses that were timed for banks, as --target FILE.csv takes them: primary,secondary,cycles",
      0},
-    {"lines", KEY_LINES, "FILE", 0,
+    {"line-times", KEY_LINES, "FILE", 0,
      "write how many cycles a load of each of 4096 consecutive lines (of a virtual GPU 128) takes from each of 16 SMs, past their L1s: sm,line,first,again",
      0},
     {"noise", KEY_NOISE, "PERCENT", 0,
@@ -127,14 +127,15 @@ static void take_target(arguments *a, struct argp_state *state) {
     a->options.driver = "virtual";
     a->options.machine = a->target;
   }
-  if (a->nothing && !a->options.lines) cli_refuse(state, "--what none: there is nothing else to do without --lines");
+  if (a->nothing && !a->options.lines)
+    cli_refuse(state, "--what none: there is nothing else to do without --line-times");
   if (!a->options.wanted[PROBE_BANKS] && !a->options.wanted[PROBE_SETS] && !a->nothing) {
     a->options.wanted[PROBE_BANKS] = true;
     a->options.wanted[PROBE_SETS] = !a->pairs_file;
   }
   if (a->pairs_file && a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS])
     cli_refuse(state, "--what: pairs of a file are of banks or of sets");
-  if (a->options.lines && a->pairs_file) cli_refuse(state, "--lines needs a GPU");
+  if (a->options.lines && a->pairs_file) cli_refuse(state, "--line-times needs a GPU");
   if (a->options.raw && (a->pairs_file || !a->options.wanted[PROBE_BANKS]))
     cli_refuse(state, "--raw: no pairs are timed for banks");
   if (a->output && !(a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS]))
@@ -159,7 +160,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_PAIRS: a->options.pairs = (uint32_t)read_number(value, "--pairs", 32, 100000, state); return 0;
   case KEY_SECONDS: a->options.seconds = (double)read_number(value, "--seconds", 1, 1000000, state); return 0;
   case KEY_RAW: a->options.raw = cli_output(value, "--raw", false, state); return 0;
-  case KEY_LINES: a->options.lines = cli_output(value, "--lines", false, state); return 0;
+  case KEY_LINES: a->options.lines = cli_output(value, "--line-times", false, state); return 0;
   case KEY_SPAN: a->options.span = read_span(value, state); return 0;
   case KEY_NOISE: a->options.noise = read_real(value, "--noise", 50, state) / 100; return 0;
   case KEY_JITTER: a->options.jitter = read_real(value, "--jitter", 1e6, state); return 0;
