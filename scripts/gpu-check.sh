@@ -4,7 +4,7 @@
 #
 #   scripts/gpu-check.sh [-d virtual|cuda|PATH] [-o FOLDER] [-D DATE] [-s PART,...] [-t SECONDS] [-m] [-q] [BUILD]
 #
-# BUILD: build, which must be built. FOLDER: docs/results. -d: the driver (cuda); with `virtual` the whole of it runs on the virtual GPU, which tests
+# BUILD: build, which must be built, or what scripts/gpu-pack.sh packed. FOLDER: docs/results. -d: the driver (cuda); with `virtual` the whole of it runs on the virtual GPU, which tests
 # the script. -s: only these parts, in this order (all: see below). -t: no part begins after so many seconds; each is saved when it ends. -q: small sizes.
 # -m: on a real GPU too, run the pipelines on managed memory of four times what the GPU has left: that can hang a GPU that other programs share.
 # LIMIT: seconds that each step may take (1200). PYTHON: a Python with PyTorch and Triton (python3).
@@ -50,6 +50,7 @@ source=$(cd "$(dirname "$0")/.." && pwd)
 [[ -d $build ]] && build=$(cd "$build" && pwd)
 farfault=$build/bin/farfault
 limit=${LIMIT:-1200} # seconds, of each step
+if [[ -d $build/needed ]]; then export LD_LIBRARY_PATH=$build/needed${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; fi # scripts/gpu-pack.sh
 [[ -x $farfault ]] || { echo "gpu-check: $farfault is not there: build first (make)" >&2; exit 1; }
 
 work=$(mktemp -d)
@@ -122,7 +123,7 @@ part_instructions() {
   if [[ $driver = virtual ]]; then
     before=("$farfault" run --machine v100 --memory copy --) way[2]=0
   elif [[ $driver = */* ]]; then
-    before=(env "LD_LIBRARY_PATH=$(dirname "$driver")")
+    before=(env "LD_LIBRARY_PATH=$(dirname "$driver")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
   fi
   for group in "${groups[@]}"; do
     step "instructions $group" "${before[@]}" "$instructions" "$group" "${way[@]}" || continue

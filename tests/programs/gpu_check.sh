@@ -80,6 +80,25 @@ expect_err "there is no part 'nothing'"
 run "$check" -d virtual -t soon "$3"
 expect_status 64
 
+# What is packed runs without the build and its packages' libraries.
+export XZ_OPT=-0
+run "$source/scripts/gpu-pack.sh" "$3" packed.tar.xz
+expect_status 0
+expect mkdir packed
+expect tar xJf packed.tar.xz -C packed
+expect test -e packed/needed/libfyaml.so.0
+run "$check" -d virtual -q -D 2026-11-24 -o results -s instructions,forms,library packed
+expect_status 0
+csv=results/gpu-2026-11-24-Tesla-V100-SXM2-16GB.csv
+expect grep -q '^"instructions: fma.rn.f32: latency",[0-9.]*,cycles,' "$csv"
+expect grep -q "^\"check: library's tests\",0," "$csv"
+expect_no '^"check: [^"]*",[1-9]'
+run "$source/scripts/gpu-pack.sh" nothing packed.tar.xz
+expect_status 1
+expect_err "nothing/bin/farfault is not there"
+run "$source/scripts/gpu-pack.sh"
+expect_status 64
+
 run "$check" -x
 expect_status 64
 run "$check" -d virtual no-such-build
