@@ -66,6 +66,7 @@ typedef struct probe_result {
   recover_mask modules[RECOVER_MASKS]; /* of both: what bank and set masks have in common; only `bits` is set */
   uint32_t module_rank;
   bool modules_known;
+  char problem[256]; /* not "": why `raw` or `lines` was not written, which is no reason to lose the rest */
 } probe_result;
 
 /* FF_NOT_FOUND: no driver or no GPU; FF_UNSUPPORTED; FF_INTERNAL: the child crashed. A kind that cannot be measured has

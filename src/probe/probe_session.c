@@ -67,10 +67,11 @@ static void child(const probe_options *options, shared *s) {
       snprintf(found->problem, sizeof found->problem, "%.250s", error.message);
     found->seconds = now() - begin;
   }
-  if (options->raw && ff_file_write(options->raw, raw.chars, raw.length, &s->error)) _exit(1);
-  if (options->lines && (probe_lines(gpu_meter(g), &lines, &s->error) ||
-                         ff_file_write(options->lines, lines.chars, lines.length, &s->error)))
-    _exit(1);
+  ff_error error;
+  ff_status status = options->raw ? ff_file_write(options->raw, raw.chars, raw.length, &error) : FF_OK;
+  if (!status && options->lines) status = probe_lines(gpu_meter(g), &lines, &error);
+  if (!status && options->lines) status = ff_file_write(options->lines, lines.chars, lines.length, &error);
+  if (status) snprintf(s->result.problem, sizeof s->result.problem, "%.250s", error.message);
   _exit(0);
 }
 

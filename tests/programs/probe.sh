@@ -129,6 +129,11 @@ refused "not a number from 32 to 100000" --target sim:gtx1080 --pairs 3
 refused "--output needs the masks of both" --target sim:gtx1080 --what banks -o x.yaml
 refused "pairs of a file are of banks or of sets" --target pairs.csv --what both
 refused "--base must say" --target cuda:0 -o x.yaml
+# A file that cannot be written loses nothing of what was found.
+run "$farfault" probe --target sim:gtx1080 --what banks --pairs 64 --json kept.json --line-times no-such-folder/lines.csv
+expect_status 1
+expect_err "no-such-folder/lines.csv"
+expect python3 -c 'import json; json.load(open("kept.json"))["banks"]["verdict"]'
 refused "nothing else to do without --line-times" --target sim:gtx1080 --what none
 refused "needs a GPU" --target pairs.csv --line-times x.csv
 refused "not a number from 1 to 1000000" --target sim:gtx1080 --seconds 0

@@ -234,22 +234,25 @@ expect cmp all again
 
 # ---- a plug-in that stays in its process does not carry over from point to point ----
 cp "$(dirname "$farfault")/../tests/plugins/plugin_remembers.so" .
-for order in "10 20" "20 10"; do
-  read -r first_us second_us <<<"$order"
-  cat >remembers.yaml <<X
+cp plugin_remembers.so plugin_remembers # a path, by its slash
+for plugin in plugin_remembers.so plugin_remembers; do
+  for order in "10 20" "20 10"; do
+    read -r first_us second_us <<<"$order"
+    cat >remembers.yaml <<X
 trace: b.fft
 machine: gtx480
 memory: replay
-prefetch: ./plugin_remembers.so
+prefetch: ./$plugin
 points: [{set: {fault_us: $first_us}}, {set: {fault_us: $second_us}}]
 X
-  run "$farfault" sweep remembers.yaml -o "remembers-$first_us.db" -j 1
-  expect_status 0
-done
-for us in 10 20; do
-  for first in 10 20; do sqlite3 "remembers-$first.db" "SELECT * FROM points WHERE fault_us = $us" | cut -d'|' -f2- >"remembers-$us-$first"; done
-  expect cmp "remembers-$us-10" "remembers-$us-20"
-  expect test -s "remembers-$us-10"
+    run "$farfault" sweep remembers.yaml -o "$plugin-$first_us.db" -j 1
+    expect_status 0
+  done
+  for us in 10 20; do
+    for first in 10 20; do sqlite3 "$plugin-$first.db" "SELECT * FROM points WHERE fault_us = $us" | cut -d'|' -f2- >"$plugin-$us-$first"; done
+    expect cmp "$plugin-$us-10" "$plugin-$us-20"
+    expect test -s "$plugin-$us-10"
+  done
 done
 
 # ---- the job file for Slurm: a step that lost a task is started again, another end is the job's ----

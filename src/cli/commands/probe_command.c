@@ -224,6 +224,7 @@ static int report(const arguments *a, const probe_result *result) {
   int status = cli_print(&text);
   free(text.chars);
   if (write_files(a, result, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  if (result->problem[0]) status = cli_fail(CLI_FAILED, "%s", result->problem);
   for (int kind = 0; kind < PROBE_KINDS; kind++)
     if (a->options.wanted[kind] && (!result->kinds[kind].done || result->kinds[kind].map.verdict != RECOVER_LINEAR))
       status = CLI_FAILED;

@@ -193,9 +193,15 @@ static int sim_command(int argc, char **argv) {
 
 const cli_command cli_sim = {"sim", "simulate a recorded program", sim_command};
 
+/* A plug-in's path has a slash or ends in .so (policies.h). */
 bool cli_point_ends(char *const *argv) {
-  while (*argv && !strstr(*argv, ".so")) argv++;
-  return *argv != NULL;
+  static const char *const policies[] = {"--memory", "--prefetch", "--evict"};
+  for (; *argv; argv++) {
+    if (strstr(*argv, ".so")) return true;
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+      if (!strcmp(*argv, policies[i]) && argv[1] && strchr(argv[1], '/')) return true;
+  }
+  return false;
 }
 
 int cli_sim_point(int argc, char **argv) {
