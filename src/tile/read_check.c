@@ -272,6 +272,28 @@ static void check_select(tile_reader *r, const tile_op *op) {
        "the condition is not of i1, or what it chooses from is not of the result's type");
 }
 
+static bool is_pointers(const tile_type *type) { return is_tile(type) && type->scalar == TILE_POINTER; }
+static bool is_integers(const tile_type *type) { return is_tile(type) && is_integer(type->scalar); }
+
+/* Arithmetic of pointers; that shapes are the same is the operation's rule. */
+static void check_pointer_values(tile_reader *r, const tile_op *op) {
+  const tile_type *from = operand_type(op, 0), *to = result_type(op, 0);
+  switch (op->opcode) {
+  case TILE_OP_OFFSET:
+    need(r, op, is_pointers(from) && tile_type_equal(from, to) && is_integers(operand_type(op, 1)),
+         "it is not of pointers and integers, or the result is not of the pointers' type");
+    break;
+  case TILE_OP_INT_TO_PTR:
+    need(r, op, is_integers(from) && is_pointers(to), "it is not of integers to pointers");
+    break;
+  case TILE_OP_PTR_TO_INT:
+    need(r, op, is_pointers(from) && is_integers(to), "it is not of pointers to integers");
+    break;
+  case TILE_OP_PTR_TO_PTR: need(r, op, is_pointers(from) && is_pointers(to), "it is not of pointers"); break;
+  default: break;
+  }
+}
+
 static void check_compare(tile_reader *r, const tile_op *op) {
   need(r, op, tile_type_equal(operand_type(op, 0), operand_type(op, 1)) && result_type(op, 0)->scalar == TILE_I1,
        "the operands are not of one type, or the result is not of i1");
@@ -436,6 +458,10 @@ static void check_shape(tile_reader *r, const tile_op *op) {
   case TILE_OP_PACK:
   case TILE_OP_UNPACK: check_pack(r, op); break;
   case TILE_OP_SELECT: check_select(r, op); break;
+  case TILE_OP_OFFSET:
+  case TILE_OP_INT_TO_PTR:
+  case TILE_OP_PTR_TO_INT:
+  case TILE_OP_PTR_TO_PTR: check_pointer_values(r, op); break;
   case TILE_OP_CMPF:
   case TILE_OP_CMPI: check_compare(r, op); break;
   case TILE_OP_MMAF:
