@@ -15,7 +15,7 @@
 #   kernels       the bundled workloads' kernels with their counters, where the profiler is there (ncu): -kernels.csv
 #   cases         the conformance cases; what differs: -differences.txt
 #   forms         every form, function and sum next to the executor: -silicon.csv, -differences.txt
-#   answers       what the driver says to 8000 questions, most of them wrong calls: -answers.txt; where the virtual GPU says something else: -differ.txt
+#   answers       what the driver says to 7500 questions, most of them wrong calls: -answers.txt; where the virtual GPU says something else: -differ.txt
 #   torch         what the operators of PyTorch and kernels of Triton take: -torch.csv
 #   probe         address hashes, and the L2's lines one by one: -probe.json, -lines.csv
 #   share         SMs divided between two kernels
@@ -36,9 +36,10 @@ while getopts d:o:D:s:t:mq option; do
     for part in "${chosen[@]}"; do
       [[ " ${parts[*]} " = *" $part "* ]] || { echo "gpu-check: there is no part '$part': ${parts[*]}" >&2; exit 64; }
     done
+    [[ ${#chosen[@]} -gt 0 ]] || usage
     parts=("${chosen[@]}") ;;
   t) [[ $OPTARG =~ ^[0-9]+$ ]] || usage
-    total=$OPTARG ;;
+    total=$((10#$OPTARG)) ;;
   m) oversubscribe=yes ;;
   q) quick=--quick ;;
   *) usage ;;
@@ -78,16 +79,24 @@ save() {
   cp "$work/result.csv" "$file.csv.new" && mv "$file.csv.new" "$file.csv"
 }
 trap 'save; rm -rf "$work"' EXIT
-trap 'exit 143' TERM
-trap 'exit 130' INT
+child=""
+stop() { # STATUS: what runs ends, what there is stays
+  [[ -z $child ]] || kill "$child" 2>/dev/null
+  exit "$1"
+}
+trap 'stop 143' TERM
+trap 'stop 130' INT
 
 # step NAME COMMAND...: its output to $work/log; a row that says whether it went well.
 step() {
   local what=$1 status
   shift
   say "$*"
-  timeout "$limit" "$@" >"$work/log" 2>&1 </dev/null
+  timeout -k 10 "$limit" "$@" >"$work/log" 2>&1 </dev/null &
+  child=$!
+  wait "$child"
   status=$?
+  child=""
   if [[ $status -ne 0 ]]; then
     failures=$((failures + 1))
     tail -5 "$work/log" | sed 's/^/  /'
@@ -191,7 +200,7 @@ part_torch() {
   export TRITON_CACHE_DIR=$work/triton TORCHINDUCTOR_CACHE_DIR=$work/inductor
   if [[ $driver != virtual && $driver != cuda ]]; then
     say "torch is left out: PyTorch takes no driver but the system's"
-  elif ! "${runner[@]}" "$python" -c 'import numpy, sys, torch, triton; sys.exit(not torch.cuda.is_available())' >"$work/log" 2>&1 </dev/null; then
+  elif ! timeout -k 10 "$limit" "${runner[@]}" "$python" -c 'import numpy, sys, torch, triton; sys.exit(not torch.cuda.is_available())' >"$work/log" 2>&1 </dev/null; then
     say "torch is left out: $python has no PyTorch and Triton that find the GPU (PYTHON names another)"
   else
     step "PyTorch and Triton" "${runner[@]}" "$python" "$source/tests/frameworks/time_torch.py" "$work/torch.csv" "${arguments[@]}"
@@ -229,8 +238,9 @@ part_library() {
     [[ -n $quick && $example = image_pipeline ]] && arguments=(2 256 4)
     if step "compile $example" "$cc" -std=c11 -O2 -I "$source/include" "$source/examples/$example.c" "$build/lib/libfarfault.a" -ldl -lm -pthread -o "$work/$example"; then
       if [[ $driver = virtual ]]; then export FARFAULT_DRIVER=$build/lib/farfault/libcuda.so.1; fi
-      (cd "$work" && step "example $example" "./$example" "${arguments[@]}")
-      failures=$((failures + ($? != 0)))
+      pushd "$work" >/dev/null
+      step "example $example" "./$example" "${arguments[@]}"
+      popd >/dev/null
       export FARFAULT_DRIVER=$driver
     fi
   done

@@ -8,7 +8,7 @@ usage: gpu-kernels.py measure [--driver cuda|virtual] [--machine NAME] [--build 
 measure runs the workloads of workloads/kernels.tsv (--quick: with the small ones of workloads.tsv) and writes a row per workload and kernel,
 each figure the mean of its launches. --driver cuda (what is meant without it) runs them under NVIDIA's profiler, `ncu`, which must be on the PATH and
 be allowed to read counters; virtual runs them on the virtual GPU, as --machine (h200). Both empty the L2 before each kernel: the profiler measures in
-several passes, each of which must find the same. After --seconds (600) no further workload starts. Exit status: 77 without ncu or a GPU, 1 if a
+several passes, each of which must find the same. After --seconds (600) no further workload starts. Exit status: 77 without ncu, or where it may not read counters, 1 if a
 workload failed, 2 if nothing was measured.
 
 compare prints ours / the GPU's for the kernels that both files have, the worst time first, then of all: the geometric mean of the ratios of cycles, the
@@ -175,6 +175,8 @@ def measure_gpu(chosen, options):
     if done.returncode and not rows:
         print(f"gpu-kernels: ncu ended with status {done.returncode}: " + " ".join(line for line in text.splitlines() if line.startswith("==ERROR==")))
         sys.exit(77 if "ERR_NVGPUCTRPERM" in text else 2)
+    if done.returncode:
+        failed.append(f"ncu: status {done.returncode}")
     return rows, failed
 
 

@@ -8,6 +8,7 @@
 # ones). After SECONDS (90) it begins nothing new and says how many commands are left out: they stand in the order of their worth. -d: the driver (cuda);
 # with `virtual` the programs run on a V100 of farfault's. Exit status: 1 if a program failed or there is no row, else 0.
 set -uo pipefail
+export LC_ALL=C
 driver=cuda seconds=90 quick=""
 usage() { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 while getopts qd:t: option; do

@@ -77,7 +77,7 @@ static const char *const reasons[] = {"for other architectures", "for teams of d
 typedef struct progress { /* of one worker, seen by the parent */
   volatile unsigned next;
   volatile time_t since; /* when `next` was begun; 0: none is running */
-  unsigned passed, failed, timeouts;
+  unsigned passed, failed, timeouts, not_run;
   unsigned left_out[REASONS];
 } progress;
 
@@ -144,7 +144,7 @@ static bool left_out(const device *d, const item *it, const conformance_case *c,
   return false;
 }
 
-/* The faults of the executor as a driver reports them; several where GPUs differ. */
+/* The faults of the executor as a driver reports them. */
 static bool is_fault(const char *fault, const char *error) {
   static const struct {
     const char *fault, *errors;
@@ -350,6 +350,7 @@ static bool run_case(const device *d, const item *it, progress *p) {
 static int work(const options *o, unsigned number, bool faults, progress *p) {
   device d = {0};
   ff_error error = {0};
+  p->since = time(NULL); /* opening may hang, too, behind a kernel that was ended */
   if (open_device(&d, &error)) {
     fprintf(stderr, "%s\n", error.message);
     return NO_GPU;
@@ -379,7 +380,7 @@ static pid_t start(const options *o, unsigned number, bool faults, progress *p) 
 }
 
 /* The worker ended: true if it is to be started again. */
-static bool ended(const options *o, progress *p, int status, bool *no_gpu) {
+static bool ended(const options *o, unsigned number, bool faults, progress *p, int status, bool *no_gpu) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == DONE_LAST) return false;
   if (WIFEXITED(status) && WEXITSTATUS(status) == NO_GPU) {
     *no_gpu = true;
@@ -392,7 +393,10 @@ static bool ended(const options *o, progress *p, int status, bool *no_gpu) {
   p->failed++;
   p->since = 0;
   p->next++;
-  return p->timeouts < MOST_TIMEOUTS && p->next < o->count;
+  if (p->timeouts < MOST_TIMEOUTS) return p->next < o->count;
+  for (; p->next < o->count; p->next++)
+    p->not_run += o->items[p->next].faults == faults && p->next % o->jobs == number;
+  return false;
 }
 
 static void end_late(const options *o, pid_t child, progress *p) {
@@ -408,8 +412,10 @@ static bool run_all(const options *o, bool faults, progress *all) {
   bool no_gpu = false;
   unsigned running = o->jobs;
   for (unsigned n = 0; n < o->jobs; n++) {
-    all[n].next = 0;
+    all[n].next = all[n].timeouts = 0;
     children[n] = start(o, n, faults, &all[n]);
+    running -= children[n] < 0;
+    all[n].failed += children[n] < 0;
   }
   while (running) {
     for (unsigned n = 0; n < o->jobs; n++) {
@@ -417,7 +423,7 @@ static bool run_all(const options *o, bool faults, progress *all) {
       if (children[n] <= 0) continue;
       end_late(o, children[n], &all[n]);
       if (waitpid(children[n], &status, WNOHANG) != children[n]) continue;
-      children[n] = ended(o, &all[n], status, &no_gpu) ? start(o, n, faults, &all[n]) : 0;
+      children[n] = ended(o, n, faults, &all[n], status, &no_gpu) ? start(o, n, faults, &all[n]) : 0;
       running -= children[n] <= 0;
     }
     nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
@@ -478,13 +484,15 @@ static int sum_up(const options *o, const progress *all) {
   for (unsigned n = 0; n < o->jobs; n++) {
     sum.passed += all[n].passed;
     sum.failed += all[n].failed;
+    sum.not_run += all[n].not_run;
     for (unsigned w = 0; w < REASONS; w++) sum.left_out[w] += all[n].left_out[w];
   }
   printf("%u cases, %u failed", sum.passed + sum.failed, sum.failed);
   for (unsigned w = 0; w < REASONS; w++)
     if (sum.left_out[w]) printf(", %u left out %s", sum.left_out[w], reasons[w]);
+  if (sum.not_run) printf(", %u not run after %d that did not end", sum.not_run, MOST_TIMEOUTS);
   printf("\n");
-  return sum.failed || !(sum.passed + sum.failed);
+  return sum.failed || sum.not_run || !(sum.passed + sum.failed);
 }
 
 int main(int argc, char **argv) {
@@ -510,6 +518,7 @@ int main(int argc, char **argv) {
   if (all == MAP_FAILED || !good) return 2;
   if (o.others) no_gpu = run_all(&o, false, all);
   if (o.faults && !no_gpu) no_gpu = run_all(&o, true, all);
+  for (unsigned n = 0; no_gpu && n < o.jobs; n++) no_gpu = !(all[n].passed + all[n].failed);
   if (no_gpu) return NO_GPU;
   return sum_up(&o, all);
 }

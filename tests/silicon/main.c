@@ -66,28 +66,34 @@ static int work(const options *o, const item_list *list, uint32_t number, verdic
   return 0;
 }
 
-/* Returns the largest exit status; -1: a process was ended, or ended itself. */
+/* Returns the largest exit status, NO_GPU only of all of them; -1: a process was ended, or ended itself. */
 static int run_all(const options *o, const item_list *list, verdict *verdicts) {
   pid_t children[MOST_JOBS];
   int worst = 0;
+  uint32_t running = 0, without = 0;
   time_t end = time(NULL) + (time_t)o->seconds;
-  for (uint32_t n = 0; n < o->jobs; n++)
+  for (uint32_t n = 0; n < o->jobs; n++) {
     if (!(children[n] = fork())) _exit(work(o, list, n, verdicts)); /* how a driver ends is of no interest */
-  for (uint32_t left = o->jobs; left;) {
+    if (children[n] > 0) running++;
+    else worst = -1;
+  }
+  while (running) {
     for (uint32_t n = 0; n < o->jobs; n++) {
       int status;
       if (children[n] <= 0) continue;
       if (time(NULL) > end) kill(children[n], SIGKILL);
       if (waitpid(children[n], &status, WNOHANG) != children[n]) continue;
       int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+      without += code == NO_GPU;
+      if (code == NO_GPU) code = 1;
       if (code < 0 || worst < 0) worst = -1;
       else if (code > worst) worst = code;
       children[n] = 0;
-      left--;
+      running--;
     }
     nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
   }
-  return worst;
+  return without == o->jobs ? NO_GPU : worst;
 }
 
 /* ---- what came of it ---- */

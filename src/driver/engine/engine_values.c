@@ -175,6 +175,7 @@ static cudaError_t reduce_on(const engine_value *v, engine_stream *stream) {
   if (error) return error;
   engine_host_access_collect(false);
   reduce(v);
+  engine_host_access_settle(v->reduce.address, bytes_of(v)); /* it was the device's */
   engine_set set = {.to = v->reduce.address,
                     .width = bytes_of(v) / 4,
                     .height = 1,

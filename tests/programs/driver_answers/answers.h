@@ -2,8 +2,8 @@
 /* What driver_answers_*.c ask with: a call by its name, any arguments, and its answer as one line `key = value`.
  *
  * All arguments are widened to 64 bits, which the calling convention of x86-64 allows for integers and pointers. A call
- * that ends in a signal answers with the signal's name. Every section runs in a process of its own, for at most ten
- * seconds. */
+ * that ends in a signal answers with the signal's name. Every section runs in a process of its own, each
+ * question that is asked alone for at most nine seconds. */
 #ifndef FF_TESTS_DRIVER_ANSWERS_H
 #define FF_TESTS_DRIVER_ANSWERS_H
 

@@ -152,8 +152,7 @@ void answers_done(void) {
 
 static const section *const groups[] = {sections_devices,  sections_memory,  sections_streams,  sections_graphs,
                                         sections_mapped,   sections_modules, sections_launches, sections_faults,
-                                        sections_textures, sections_arrays,  sections_newer,    sections_newer,
-                                        sections_other};
+                                        sections_textures, sections_arrays,  sections_newer,    sections_other};
 #define GROUPS (sizeof groups / sizeof *groups)
 
 static int wanted(const char *name, int count, char **names) {

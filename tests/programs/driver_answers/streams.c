@@ -113,9 +113,10 @@ static void streams(void) {
   ASK("a barrier", cuStreamBatchMemOp_v2, s, 1, operations, 0);
   operations[0].number[0] = 99;
   ASK("99", cuStreamBatchMemOp_v2, s, 1, operations, 0);
-  for (int kind = 0; kind < 3;
-       kind++) { /* or, and, add of 0x... by reductionOp 0, 1, 2; unsigned 32 bits: dataType 0 */
-    for (int type = 0; type < 3; type++) {
+  static const int kinds[] = {0, 5, 6, 1}, types[] = {14, 22, 0}; /* add, and, or, none; u32, u64, none */
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t n = 0; n < sizeof types / sizeof *types; n++) {
+      int kind = kinds[k], type = types[n];
       memset(operations, 0, sizeof operations);
       operations[0].number[0] = 8;
       operations[0].number[2] = kind, operations[0].number[3] = type;
