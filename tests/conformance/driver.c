@@ -394,8 +394,7 @@ static bool ended(const options *o, unsigned number, bool faults, progress *p, i
   p->since = 0;
   p->next++;
   if (p->timeouts < MOST_TIMEOUTS) return p->next < o->count;
-  for (; p->next < o->count; p->next++)
-    p->not_run += o->items[p->next].faults == faults && p->next % o->jobs == number;
+  for (; p->next < o->count; p->next++) p->not_run += o->items[p->next].faults == faults && p->next % o->jobs == number;
   return false;
 }
 

@@ -80,6 +80,18 @@ expect_err "there is no part 'nothing'"
 run "$check" -d virtual -t soon "$3"
 expect_status 64
 
+# One that is stopped ends with what it is at, and keeps what there is.
+"$check" -d virtual -D 2026-11-25 -o results -s benches "$3" >out 2>err &
+pid=$!
+until grep -q 'bench managed' out; do sleep 0.1; done
+kill -TERM $pid
+begin=$SECONDS
+wait $pid
+status=$?
+expect_status 143
+expect test $((SECONDS - begin)) -lt 5
+expect test -s results/gpu-2026-11-25-Tesla-V100-SXM2-16GB.csv
+
 # What is packed runs without the build and its packages' libraries.
 export XZ_OPT=-0
 run "$source/scripts/gpu-pack.sh" "$3" packed.tar.xz
