@@ -445,7 +445,8 @@ static bool add_file(options *o, const char *file) {
     fprintf(stderr, "%s: %s\n", file, error.message);
     return false;
   }
-  const char *name = ff_strdup(file); /* texts and names stay until the end */
+  char *name = ff_strdup(file); /* the cases point at it, and into the text */
+  size_t before = o->count;
   for (case_place at = {0}; case_next(text, size, &at);) {
     if (o->only && strcmp(o->only, at.name)) continue;
     if (o->count == o->room) {
@@ -454,6 +455,7 @@ static bool add_file(options *o, const char *file) {
     }
     o->items[o->count++] = (item){name, at, has_line(&at, "\n// fault:"), has_line(&at, "\n// executor only")};
   }
+  if (o->count == before) free(text), free(name);
   return true;
 }
 
@@ -495,7 +497,7 @@ static int sum_up(const options *o, const progress *all) {
 }
 
 int main(int argc, char **argv) {
-  options o = {.jobs = 1, .seconds = 10, .faults = true, .others = true};
+  static options o = {.jobs = 1, .seconds = 10, .faults = true, .others = true}; /* its cases stay until the end */
   bool no_gpu = false, good = true;
   int first = 1;
   for (; first < argc && argv[first][0] == '-'; first++) {
