@@ -51,6 +51,14 @@ static void run_item(both *b, const item *it, verdict *v) {
   free(ours);
 }
 
+/* The first item of a worker that nothing is known of; NULL: there is none. */
+static verdict *first_open(const options *o, const item_list *list, uint32_t number, verdict *verdicts) {
+  for (size_t n = number; n < list->count; n += o->jobs)
+    if (!verdicts[n].ran && !verdicts[n].refused && !verdicts[n].failed) return &verdicts[n];
+  return NULL;
+}
+
+/* Does its items, or those that the worker before it left: one that failed is the end of its process. */
 static int work(const options *o, const item_list *list, uint32_t number, verdict *verdicts) {
   both *b;
   ff_error error = {0};
@@ -58,12 +66,18 @@ static int work(const options *o, const item_list *list, uint32_t number, verdic
     fprintf(stderr, "%s\n", error.message);
     return NO_GPU;
   }
-  for (size_t n = number; n < list->count; n += o->jobs) {
-    run_item(b, &list->items[n], &verdicts[n]);
-    if (verdicts[n].failed) return 1; /* the context may be gone */
+  for (verdict *v; (v = first_open(o, list, number, verdicts)) != NULL;) {
+    run_item(b, &list->items[v - verdicts], v);
+    if (v->failed) return 1; /* the context may be gone */
   }
   both_close(b);
   return 0;
+}
+
+static pid_t start(const options *o, const item_list *list, uint32_t number, verdict *verdicts) {
+  pid_t child = fork();
+  if (!child) _exit(work(o, list, number, verdicts)); /* how a driver ends is of no interest */
+  return child;
 }
 
 /* Returns the largest exit status, NO_GPU only of all of them; -1: a process was ended, or ended itself. */
@@ -73,7 +87,7 @@ static int run_all(const options *o, const item_list *list, verdict *verdicts) {
   uint32_t running = 0, without = 0;
   time_t end = time(NULL) + (time_t)o->seconds;
   for (uint32_t n = 0; n < o->jobs; n++) {
-    if (!(children[n] = fork())) _exit(work(o, list, n, verdicts)); /* how a driver ends is of no interest */
+    children[n] = start(o, list, n, verdicts);
     if (children[n] > 0) running++;
     else worst = -1;
   }
@@ -84,16 +98,20 @@ static int run_all(const options *o, const item_list *list, verdict *verdicts) {
       if (time(NULL) > end) kill(children[n], SIGKILL);
       if (waitpid(children[n], &status, WNOHANG) != children[n]) continue;
       int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-      without += code == NO_GPU;
-      if (code == NO_GPU) code = 1;
+      bool no_gpu = code == NO_GPU;
+      without += no_gpu;
+      if (no_gpu) code = 1;
       if (code < 0 || worst < 0) worst = -1;
       else if (code > worst) worst = code;
-      children[n] = 0;
-      running--;
+      verdict *open = first_open(o, list, n, verdicts);
+      if (open && code < 0) open->failed = true; /* the process ended in it */
+      bool again = code && !no_gpu && time(NULL) <= end && first_open(o, list, n, verdicts);
+      children[n] = again ? start(o, list, n, verdicts) : 0;
+      running -= children[n] <= 0;
     }
     nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
   }
-  return without == o->jobs ? NO_GPU : worst;
+  return without >= o->jobs ? NO_GPU : worst;
 }
 
 /* ---- what came of it ---- */
