@@ -37,48 +37,11 @@ struct comparer {
   compare_counts counts;
 };
 
-/* Special values of floats of all widths, small numbers, addresses' likes, and noise. */
 static void fill_table(uint64_t *table) {
-  static const uint64_t special[] = {0,
-                                     1,
-                                     UINT64_MAX,
-                                     UINT64_C(1) << 63,
-                                     UINT64_C(0x7ff0000000000000),
-                                     UINT64_C(0xfff0000000000001),
-                                     UINT64_C(0x7ff8000000000123),
-                                     UINT64_C(0x3ff0000000000000),
-                                     UINT64_C(0x3f8000007f800000),
-                                     UINT64_C(0xff8000007fc00001),
-                                     UINT64_C(0x7f80000100000001),
-                                     UINT64_C(0x807fffff00800000),
-                                     UINT64_C(0x7f7fffffff7fffff),
-                                     UINT64_C(0x3c0000017c00fc00),
-                                     UINT64_C(0x7e017bff83ff0400),
-                                     UINT64_C(0x3f807f80ff810001),
-                                     UINT64_C(0x8000000080000000),
-                                     UINT64_C(0x7fffffff7fffffff),
-                                     UINT64_C(0x000f000000000000),
-                                     UINT64_C(0x41dfffffffc00000),
-                                     UINT64_C(0xc1e0000000200000),
-                                     UINT64_C(0x4f0000004effffff),
-                                     UINT64_C(0x36a0000000000001),
-                                     UINT64_C(0x47efffffe0000000),
-                                     UINT64_C(0x47effffff0000000),
-                                     UINT64_C(0x3810000000000000),
-                                     UINT64_C(0x380fffffe0000000)};
   uint64_t state = 7;
   for (uint32_t n = 0; n < PROGRAM_TABLE / 8; n++) {
     uint64_t noise = state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
-    noise ^= noise >> 29;
-    switch (noise >> 5 & 3) {
-    case 0: table[n] = special[(noise >> 40) % (sizeof special / sizeof *special)]; break;
-    case 1: table[n] = (noise >> 20 & 63) | (noise >> 30 & 63) << 32; break;
-    case 2:
-      table[n] = (noise & UINT64_C(0x007fffff007fffff)) | UINT64_C(0x3f0000003f800000) |
-                 (noise & UINT64_C(0x8300000081000000));
-      break;
-    default: table[n] = noise;
-    }
+    table[n] = program_value(noise ^ noise >> 29);
   }
 }
 

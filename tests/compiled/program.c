@@ -814,3 +814,41 @@ ff_text program_sweep(const program_forms *forms, bool native, uint32_t first, u
   PUT(&p, "ret;\n}\n");
   return p.text;
 }
+
+uint64_t program_value(uint64_t noise) {
+  static const uint64_t special[] = {0,
+                                     1,
+                                     UINT64_MAX,
+                                     UINT64_C(1) << 63,
+                                     UINT64_C(0x7ff0000000000000),
+                                     UINT64_C(0xfff0000000000001),
+                                     UINT64_C(0x7ff8000000000123),
+                                     UINT64_C(0x3ff0000000000000),
+                                     UINT64_C(0x3f8000007f800000),
+                                     UINT64_C(0xff8000007fc00001),
+                                     UINT64_C(0x7f80000100000001),
+                                     UINT64_C(0x807fffff00800000),
+                                     UINT64_C(0x7f7fffffff7fffff),
+                                     UINT64_C(0x3c0000017c00fc00),
+                                     UINT64_C(0x7e017bff83ff0400),
+                                     UINT64_C(0x3f807f80ff810001),
+                                     UINT64_C(0x8000000080000000),
+                                     UINT64_C(0x7fffffff7fffffff),
+                                     UINT64_C(0x000f000000000000),
+                                     UINT64_C(0x41dfffffffc00000),
+                                     UINT64_C(0xc1e0000000200000),
+                                     UINT64_C(0x4f0000004effffff),
+                                     UINT64_C(0x36a0000000000001),
+                                     UINT64_C(0x47efffffe0000000),
+                                     UINT64_C(0x47effffff0000000),
+                                     UINT64_C(0x3810000000000000),
+                                     UINT64_C(0x380fffffe0000000)};
+  switch (noise >> 5 & 3) {
+  case 0: return special[(noise >> 40) % (sizeof special / sizeof *special)];
+  case 1: return (noise >> 20 & 63) | (noise >> 30 & 63) << 32;
+  case 2:
+    return (noise & UINT64_C(0x007fffff007fffff)) | UINT64_C(0x3f0000003f800000) |
+           (noise & UINT64_C(0x8300000081000000));
+  default: return noise;
+  }
+}

@@ -33,4 +33,8 @@ ff_text program_random(const program_forms *forms, uint64_t seed);
  * lanes, constants), guarded and not. */
 ff_text program_sweep(const program_forms *forms, bool native, uint32_t first, uint32_t count, uint64_t seed);
 
+/* What a program's table has: of 64 random bits a special value of floats of any width, two small numbers, what is like
+ * two floats near 1, or the bits themselves. */
+uint64_t program_value(uint64_t noise);
+
 #endif

@@ -5,46 +5,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "program.h"
+
 static uint64_t noise(uint64_t *state) { /* splitmix64 */
   uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
   z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
   return z ^ z >> 31;
-}
-
-static uint64_t mixed(uint64_t *state) {
-  static const uint64_t special[] = {0,
-                                     1,
-                                     UINT64_MAX,
-                                     UINT64_C(1) << 63,
-                                     UINT64_C(0x7ff0000000000000),
-                                     UINT64_C(0xfff0000000000001),
-                                     UINT64_C(0x7ff8000000000123),
-                                     UINT64_C(0x3ff0000000000000),
-                                     UINT64_C(0x3f8000007f800000),
-                                     UINT64_C(0xff8000007fc00001),
-                                     UINT64_C(0x7f80000100000001),
-                                     UINT64_C(0x807fffff00800000),
-                                     UINT64_C(0x7f7fffffff7fffff),
-                                     UINT64_C(0x3c0000017c00fc00),
-                                     UINT64_C(0x7e017bff83ff0400),
-                                     UINT64_C(0x3f807f80ff810001),
-                                     UINT64_C(0x8000000080000000),
-                                     UINT64_C(0x7fffffff7fffffff),
-                                     UINT64_C(0x000f000000000000),
-                                     UINT64_C(0x41dfffffffc00000),
-                                     UINT64_C(0xc1e0000000200000),
-                                     UINT64_C(0x4f0000004effffff),
-                                     UINT64_C(0x36a0000000000001),
-                                     UINT64_C(0x47efffffe0000000),
-                                     UINT64_C(0x380fffffe0000000)};
-  uint64_t z = noise(state);
-  switch (z >> 5 & 3) {
-  case 0: return special[(z >> 40) % (sizeof special / sizeof *special)];
-  case 1: return (z >> 20 & 63) | (z >> 30 & 63) << 32;
-  case 2: return (z & UINT64_C(0x007fffff007fffff)) | UINT64_C(0x3f0000003f800000) | (z & UINT64_C(0x8300000081000000));
-  default: return z;
-  }
 }
 
 /* ---- elements of matrices ---- */
@@ -115,7 +82,7 @@ void inputs_fill(input_kind kind, const char *const types[2], uint32_t run, unsi
   switch (kind) {
   case INPUT_MIX:
     for (size_t n = 0; n < size / 8; n++) {
-      uint64_t word = mixed(&state);
+      uint64_t word = program_value(noise(&state));
       memcpy(bytes + 8 * n, &word, 8);
     }
     break;
