@@ -11,7 +11,7 @@ expect grep -q "^demand  *block  *none  *lru  *machine's  *auto  *demand" out
 expect grep -q "^copy  *-  *-  *-  *-  *machine's  *copy-then" out
 expect grep -q '^partial-multi  *replay  *none  *lru:2M  *1.00 KiB  *2M  *parts' out
 run "$farfault" list machines
-for machine in a40 b200 dgx-h100 dgx-v100 gh200 gm200 gp100 gtx480 h100 h100-nvme h100-pcie h200 l40 l40s l40s-4-nvme p100 pcie-8 rtx2080ti rtx3090 rtx4090 rtx5090 v100; do expect grep -q "^$machine  *[A-Z]" out; done
+for machine in a40 b200 dgx-h100 dgx-v100 gh200 gm200 gp100 gtx480 gv100 h100 h100-nvme h100-pcie h200 l40 l40s l40s-4-nvme p100 pcie-8 rtx2080ti rtx3090 rtx4090 rtx5090 v100; do expect grep -q "^$machine  *[A-Z]" out; done
 run "$farfault" list counters
 expect grep -q '^time_ps  *ps  *simulated time' out
 expect test "$(grep -vc '^\(stacks\|tiers\)\.' out)" -eq "$(grep -c '^X(' "$source/src/machine/observe/counters.def")"

@@ -34,6 +34,16 @@ run "$farfault" run --machine v100 "$micro/mix" 4 1 4 # no kernel of these
 expect_status 2
 expect_err mix_4_1_4
 
+# lattice: two steps over all cells and one over half of them; what a cell reads and writes goes to DRAM once, and what cells exchange stays in the box.
+measure lattice 4 1
+cells=$((4 * 256 * 256))
+kernel step "k['launches'] == 3 and k['load_accesses'] == 2.5 * $cells / 32 * 20 and k['store_accesses'] == 2.5 * $cells / 32 * 19"
+kernel step "all(0.92 * 2.5 * $cells * bytes < k[name] < 2.5 * $cells * bytes for name, bytes in (('dram_read_bytes', 77), ('dram_write_bytes', 76)))" # the L2 keeps little
+kernel step "abs(printed['mass'] - 1) < 1e-5 and 4000 < printed['updates'] < 900e3 / 153"
+run "$farfault" run "$micro/lattice" 1
+expect_status 2
+expect_err planes
+
 # sms: launches of one round, of one and of three; a block per SM, and none of its tiles out of the L1.
 for number in 0 1 2; do
   kinds=(read write copy) kind=${kinds[number]}

@@ -75,9 +75,10 @@ static void refused(const char *from, const char *to, const char *place, const c
 }
 
 static void the_bundled_machines_load(void **state) {
-  static const char *const expected[] = {"a100", "a40",       "b200",      "gh200",   "gm200",   "gp100", "gtx480",
-                                         "h100", "h100-nvme", "h100-pcie", "h200",    "l40",     "l40s",  "l40s-4-nvme",
-                                         "p100", "rtx2080ti", "rtx3090",   "rtx4090", "rtx5090", "v100"};
+  static const char *const expected[] = {"a100",    "a40",     "b200",        "gh200",     "gm200",     "gp100",
+                                         "gtx480",  "gv100",   "h100",        "h100-nvme", "h100-pcie", "h200",
+                                         "l40",     "l40s",    "l40s-4-nvme", "p100",      "rtx2080ti", "rtx3090",
+                                         "rtx4090", "rtx5090", "v100"};
   char **names = machine_spec_list();
   size_t found = 0;
   for (char **name = names; *name; name++) {
@@ -162,10 +163,10 @@ static void boards_have_the_bandwidth_of_their_bus(void **state) {
   static const struct {
     const char *name;
     uint64_t bus, channel; /* bits */
-  } rows[] = {{"p100", 4096, 128},    {"v100", 4096, 128},  {"a100", 5120, 128},  {"h100-pcie", 5120, 128},
-              {"h100", 5120, 64},     {"gh200", 6144, 64},  {"h200", 6144, 64},   {"b200", 8192, 64},
-              {"rtx2080ti", 352, 16}, {"a40", 384, 16},     {"rtx3090", 384, 16}, {"l40", 384, 16},
-              {"l40s", 384, 16},      {"rtx4090", 384, 16}, {"rtx5090", 512, 8}};
+  } rows[] = {{"p100", 4096, 128},      {"v100", 4096, 128},    {"gv100", 4096, 128}, {"a100", 5120, 128},
+              {"h100-pcie", 5120, 128}, {"h100", 5120, 64},     {"gh200", 6144, 64},  {"h200", 6144, 64},
+              {"b200", 8192, 64},       {"rtx2080ti", 352, 16}, {"a40", 384, 16},     {"rtx3090", 384, 16},
+              {"l40", 384, 16},         {"l40s", 384, 16},      {"rtx4090", 384, 16}, {"rtx5090", 512, 8}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     machine_spec spec;
     assert_int_equal(machine_spec_load(rows[i].name, &spec, NULL), FF_OK);
