@@ -19,6 +19,7 @@ extern __shared__ double spoiler[];
 STREAM(init, 0, 0, a[i] = 0.23)
 STREAM(scale, 0, 0, a[i] = b[i] * 1.2)
 STREAM(triad, 0, 0, a[i] = b[i] * d[i] + c[i])
+STREAM(sum, 0, 0, a[i] = b[i] * 1.2 + c[i]) /* what gpu-stream had for triad until December 2024 */
 STREAM(points3, 1, 1, a[i] = 0.5 * b[i - 1] - 1.0 * b[i] + 0.5 * b[i + 1])
 STREAM(points5, 2, 2, a[i] = 0.25 * b[i - 2] + 0.25 * b[i - 1] - 1.0 * b[i] + 0.5 * b[i + 1] + 0.5 * b[i + 2])
 
