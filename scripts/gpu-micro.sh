@@ -51,6 +51,7 @@ commands() {
   for n in 64 256 1024; do echo "stream $n 2 1024 15"; done
   for n in 16 126 257 1026 8298 32987 64550 138947; do echo "chase $n"; done
   for n in 16 64 256 1024 4096 8192; do echo "pages $n"; done
+  echo "lattice 256"
   for n in 2048 8192 25600 33792 48128 63488 256000; do echo "l2cache $n 300"; done
   for n in 16 64 128 280 984 7584; do echo "cache $n $((400000 / n))"; done
   for n in 0 1 2; do echo "managed $n 8192 5"; done
