@@ -38,6 +38,7 @@ expect_err mix_4_1_4
 measure lattice 4 1
 cells=$((4 * 256 * 256))
 kernel step "k['launches'] == 3 and k['load_accesses'] == 2.5 * $cells / 32 * 20 and k['store_accesses'] == 2.5 * $cells / 32 * 19"
+kernel step "k['sectors'] == 2.5 * $cells / 32 * (1 + 2 * (19 * 4 + 5))" # five directions' neighbours lie across the sectors of eight cells
 kernel step "all(0.92 * 2.5 * $cells * bytes < k[name] < 2.5 * $cells * bytes for name, bytes in (('dram_read_bytes', 77), ('dram_write_bytes', 76)))" # the L2 keeps little
 kernel step "abs(printed['mass'] - 1) < 1e-5 and 4000 < printed['updates'] < 900e3 / 153"
 run "$farfault" run "$micro/lattice" 1
