@@ -52,7 +52,7 @@ static inline void rise(event_heap *heap, event fresh) {
   heap->items[at] = fresh;
 }
 
-static void fill_hole(event_heap *heap) {
+__attribute__((noinline)) static void fill_hole(event_heap *heap) {
   heap->hole = false;
   event last = heap->items[--heap->count];
   if (heap->count) sink(heap, last);
@@ -80,11 +80,13 @@ enum { RUN_SHORT = 16, RUN_LONG = 24, RUN_NEAR = 8, MANY = 64 };
 
 static inline uint64_t unit_of(const event_wheel *w, event e) { return event_time(e) >> w->shift; }
 
+__attribute__((noinline)) static void list_grow(event_list *l) {
+  l->capacity = l->capacity ? l->capacity * 2 : 16;
+  l->items = ff_realloc(l->items, l->capacity * sizeof *l->items);
+}
+
 static inline uint32_t list_add(event_list *l) {
-  if (__builtin_expect(l->count == l->capacity, 0)) {
-    l->capacity = l->capacity ? l->capacity * 2 : 16;
-    l->items = ff_realloc(l->items, l->capacity * sizeof *l->items);
-  }
+  if (__builtin_expect(l->count == l->capacity, 0)) list_grow(l);
   return l->count++;
 }
 
@@ -178,14 +180,14 @@ static void gather(event_heap *heap) {
 
 /* ---- both ---- */
 
-/* An SM has an event in some 5 ns while it is busy: a piece of time has about eight. A heap of FEW events is as fast as
+/* An SM has an event in some 5 ns while it is busy: a piece of time has about four. A heap of FEW events is as fast as
  * the wheel, and faster where many of them wait long for far-faults. */
 enum { FEW = 1024 };
 void event_heap_widen(event_heap *heap, uint64_t sms) {
   FF_ASSERT(!event_any(heap) && !heap->wheel);
   heap->wheel = ff_alloc(sizeof *heap->wheel);
   heap->wheel->few = FEW;
-  while (UINT64_C(1) << heap->wheel->shift < 20000 / sms) heap->wheel->shift++;
+  while (UINT64_C(1) << heap->wheel->shift < 10000 / sms) heap->wheel->shift++;
 }
 
 void event_heap_free(event_heap *heap) {
@@ -202,6 +204,14 @@ static inline void note_next(event_heap *heap) {
   heap->next_time = heap->first < heap->horizon ? heap->first : heap->horizon;
 }
 
+/* Else the next event is in the run, or comes before it. */
+static inline bool run_is_short(const event_wheel *w) { return w->inside && w->run.count - w->at < RUN_SHORT; }
+
+__attribute__((noinline)) static void refill(event_heap *heap) {
+  fill_run(heap);
+  note_next(heap);
+}
+
 /* Orders of insertion from 1 on, in the order that the events have. A sorted array is a heap. */
 static void renumber(event_heap *heap) {
   const unsigned __int128 order = (unsigned __int128)UINT32_MAX << 32;
@@ -213,15 +223,7 @@ static void renumber(event_heap *heap) {
   heap->order = heap->count;
 }
 
-static inline void push(event_heap *heap, ps time, uint32_t order, event_kind kind, uint32_t index) {
-  FF_ASSERT(time >= heap->now);
-  event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)order << 32 | (uint32_t)kind << 28 | index};
-  event_wheel *w = heap->wheel;
-  if (w && (w->inside || heap->count >= w->few) && time > heap->first && time >> w->shift > w->unit) {
-    w->inside++;
-    hang(w, fresh); /* the next one stays the next */
-    return;
-  }
+__attribute__((noinline)) static void push_heap(event_heap *heap, event fresh) {
   if (heap->hole) {
     heap->hole = false;
     sink(heap, fresh);
@@ -229,6 +231,18 @@ static inline void push(event_heap *heap, ps time, uint32_t order, event_kind ki
     rise(heap, fresh);
   }
   note_next(heap);
+}
+
+static inline void push(event_heap *heap, ps time, uint32_t order, event_kind kind, uint32_t index) {
+  FF_ASSERT(time >= heap->now);
+  event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)order << 32 | (uint32_t)kind << 28 | index};
+  event_wheel *w = heap->wheel;
+  if (w && time >> w->shift > w->unit && time > heap->first && (w->inside || heap->count >= w->few)) {
+    w->inside++;
+    hang(w, fresh); /* the next one stays the next */
+    return;
+  }
+  push_heap(heap, fresh);
 }
 
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
@@ -253,25 +267,34 @@ void event_back(event_heap *heap, ps time) {
 
 ps event_next(const event_heap *heap) { return first_time(heap); }
 
+/* The first of the heap; w->moved says so. */
+__attribute__((noinline)) static event pop_heap(event_heap *heap) {
+  event first = heap->items[0];
+  heap->hole = true;
+  FF_ASSERT(event_time(first) >= heap->now);
+  heap->now = event_time(first);
+  if (heap->wheel) heap->wheel->moved = false;
+  note_next(heap);
+  if (heap->wheel && run_is_short(heap->wheel)) refill(heap);
+  return first;
+}
+
+/* What is next is in the run or in the heap. Of the run it is quick to tell, and no register has to be kept for
+ * that. */
 event event_pop(event_heap *heap) {
   if (heap->hole) fill_hole(heap);
   event_wheel *w = heap->wheel;
-  event first;
-  bool run = w && w->at < w->run.count && (!heap->count || earlier(w->run.items[w->at], heap->items[0]));
-  if (run) {
-    first = w->run.items[w->at++];
-  } else {
-    first = heap->items[0];
-    heap->hole = true;
-  }
+  if (!w || w->at >= w->run.count) return pop_heap(heap);
+  event first = w->run.items[w->at];
+  if (heap->count && earlier(heap->items[0], first)) return pop_heap(heap);
   FF_ASSERT(event_time(first) >= heap->now);
   heap->now = event_time(first);
-  if (w) w->moved = run;
-  note_next(heap);
-  if (w && w->inside && w->run.count - w->at < RUN_SHORT) { /* else the next one is in it, or before it */
-    fill_run(heap);
-    note_next(heap);
-  }
+  w->moved = true;
+  ps next = ++w->at < w->run.count ? event_time(w->run.items[w->at]) : UINT64_MAX;
+  if (heap->count && event_time(heap->items[0]) < next) next = event_time(heap->items[0]);
+  heap->first = next;
+  heap->next_time = next < heap->horizon ? next : heap->horizon;
+  if (run_is_short(w)) refill(heap);
   return first;
 }
 
