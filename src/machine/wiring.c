@@ -63,7 +63,8 @@ static void wire_sms(sim *s, device *d, const sim_options *options) {
                               .controller = s->stacks ? &s->controller : NULL,
                               .tiers = s->tiers.places ? &s->tiers : NULL,
                               .learner = &s->learner,
-                              .written = s->written};
+                              .written = s->written,
+                              .plain = !s->threads && !s->stacks && !s->tiers.places && !s->written};
   s->dispatch = (dispatcher){.d = d,
                              .tenant = s->tenant,
                              .spec = s->spec,

@@ -8,9 +8,6 @@
 #include "machine/memory/cache.h"
 
 #include <string.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 #include "base/check.h"
 #include "trace/stream.h"
@@ -21,39 +18,9 @@ static uint64_t lines_of(const cache *c) { return c->sets.by * c->ways; }
 
 /* ---- few ways ---- */
 
-/* A bit for each of the first `ways` bytes that is the value. */
-static inline uint32_t ways_with(const void *bytes, uint8_t value, uint32_t ways) {
-#if defined(__SSE2__)
-  __m128i wanted = _mm_set1_epi8((char)value);
-  const __m128i *half = bytes;
-  uint32_t low = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(half), wanted)),
-           high = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(half + 1), wanted)),
-           found = high << 16 | low;
-#else
-  uint32_t found = 0;
-  for (uint32_t w = 0; w < CACHE_FEW_WAYS; w++) found |= (uint32_t)(((const uint8_t *)bytes)[w] == value) << w;
-#endif
-  return found & UINT32_MAX >> (CACHE_FEW_WAYS - ways);
-}
-
-static inline uint8_t print_of(uint64_t tag) {
-  uint8_t hash = (uint8_t)(tag * UINT64_C(0x9e3779b97f4a7c15) >> 56);
-  return hash ? hash : 1;
-}
-
-/* Those that were younger are older by one now. All ages are written at once, as they are read: a byte of them that is
- * written alone would hold the next read of them up. */
-static inline void use_way(cache_set *s, uint32_t way) {
-  int8_t before = s->ages[way];
-  if (!before) return;
-  for (uint32_t w = 0; w < CACHE_FEW_WAYS; w++) {
-    int8_t age = s->ages[w];
-    s->ages[w] = age == before ? 0 : (int8_t)(age + (age < before));
-  }
-}
-
-static bool ages_are_whole(const cache_set *s, uint32_t ways) {
-  uint32_t seen = 0;
+bool cache_set_is_whole(const cache *c, uint32_t set) {
+  const cache_set *s = &c->few[set];
+  uint32_t seen = 0, ways = c->ways;
   for (uint32_t w = 0; w < ways; w++) {
     if (s->ages[w] < 0 || (uint32_t)s->ages[w] >= ways) return false;
     seen |= UINT32_C(1) << s->ages[w];
@@ -67,20 +34,13 @@ static void few_close(cache *c) {
   for (uint64_t set = 0; set < c->sets.by; set++) c->few[set] = empty;
 }
 
-/* An empty way, else the oldest. */
-static inline uint32_t way_to_go(const cache *c, const cache_set *s) {
-  uint32_t ways = ways_with(s->prints, 0, c->ways);
-  if (!ways) ways = ways_with(s->ages, (uint8_t)(c->ways - 1), c->ways);
-  return (uint32_t)__builtin_ctz(ways);
-}
-
 static inline cache_line *few_find(cache *c, uint32_t set, uint64_t tag) {
   cache_set *s = &c->few[set];
   cache_line *lines = &c->lines[(uint64_t)set * c->ways];
-  for (uint32_t ways = ways_with(s->prints, print_of(tag), c->ways); ways; ways &= ways - 1) {
+  for (uint32_t ways = cache_ways_with(s->prints, cache_print(tag), c->ways); ways; ways &= ways - 1) {
     uint32_t way = (uint32_t)__builtin_ctz(ways);
     if (lines[way].tag != tag) continue;
-    use_way(s, way);
+    cache_use_way(s, way, c->ways);
     return &lines[way];
   }
   return NULL;
@@ -113,11 +73,6 @@ static void rings_init(cache *c, arena *a) {
   rings_close(c);
 }
 
-static uint32_t *bucket_of(const cache *c, uint64_t tag) {
-  uint64_t hash = tag * UINT64_C(0x9e3779b97f4a7c15);
-  return &c->buckets[hash >> 32 & c->bucket_mask];
-}
-
 static uint32_t head_of(const cache *c, uint32_t set) { return (uint32_t)lines_of(c) + set; }
 
 /* The line goes to the older side of `newer`, a line or a head. */
@@ -143,7 +98,7 @@ static void make_oldest(cache *c, uint32_t index, uint32_t set) {
 }
 
 static cache_line *find_hashed(cache *c, uint32_t set, uint64_t tag) {
-  uint32_t at = *bucket_of(c, tag);
+  uint32_t at = *cache_bucket(c, tag);
   while (at && c->lines[at - 1].tag != tag) at = c->rings[at - 1].next;
   if (!at) return NULL;
   make_youngest(c, at - 1, set);
@@ -152,12 +107,12 @@ static cache_line *find_hashed(cache *c, uint32_t set, uint64_t tag) {
 
 static void rehash(cache *c, uint32_t index, uint64_t tag) {
   if (c->lines[index].tag) {
-    uint32_t *link = bucket_of(c, c->lines[index].tag);
+    uint32_t *link = cache_bucket(c, c->lines[index].tag);
     while (*link != index + 1) link = &c->rings[*link - 1].next;
     *link = c->rings[index].next;
   }
   if (!tag) return;
-  uint32_t *bucket = bucket_of(c, tag);
+  uint32_t *bucket = cache_bucket(c, tag);
   c->rings[index].next = *bucket;
   *bucket = index + 1;
 }
@@ -188,26 +143,9 @@ cache_line *cache_find(cache *c, uint32_t set, uint64_t tag) {
   return c->few ? few_find(c, set, tag) : find_hashed(c, set, tag);
 }
 
-void cache_prefetch_far(const cache *c, uint32_t set, uint64_t tag) {
-  if (c->few) __builtin_prefetch(&c->few[set]);
-  else __builtin_prefetch(bucket_of(c, tag));
-}
-
-void cache_prefetch_near(const cache *c, uint32_t set, uint64_t tag) {
-  if (c->few) {
-    uint32_t ways = ways_with(c->few[set].prints, print_of(tag), c->ways),
-             way = ways ? (uint32_t)__builtin_ctz(ways) : way_to_go(c, &c->few[set]);
-    __builtin_prefetch(&c->lines[(uint64_t)set * c->ways + way]);
-    return;
-  }
-  uint32_t at = *bucket_of(c, tag);
-  if (!at) return;
-  __builtin_prefetch(&c->rings[at - 1]);
-  __builtin_prefetch(&c->lines[at - 1]);
-}
-
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
-  uint64_t victim = c->few ? (uint64_t)set * c->ways + way_to_go(c, &c->few[set]) : c->rings[head_of(c, set)].newer;
+  uint64_t victim =
+      c->few ? (uint64_t)set * c->ways + cache_way_to_go(c, &c->few[set]) : c->rings[head_of(c, set)].newer;
   *old_tag = c->lines[victim].tag;
   return &c->lines[victim];
 }
@@ -242,15 +180,28 @@ void cache_retag(cache *c, uint32_t set, cache_line *line, uint64_t tag) {
   if (c->few) {
     uint32_t way = index - set * c->ways;
     FF_CHECK(way < c->ways);
-    c->few[set].prints[way] = tag ? print_of(tag) : 0;
-    use_way(&c->few[set], way);
-    FF_CHECK_DEEP(ages_are_whole(&c->few[set], c->ways));
+    c->few[set].prints[way] = tag ? cache_print(tag) : 0;
+    cache_use_way(&c->few[set], way, c->ways);
+    FF_CHECK_DEEP(cache_set_is_whole(c, set));
   } else {
     rehash(c, index, tag);
     if (tag) make_youngest(c, index, set);
     else make_oldest(c, index, set);
   }
   *line = (cache_line){.tag = tag};
+}
+
+void cache_take_hashed(cache *c, uint32_t set, uint64_t tag, cache_taken *t) {
+  t->line = find_hashed(c, set, tag);
+  t->fresh = !t->line;
+  if (t->line) return;
+  cache_line *line = t->line = cache_victim(c, set, &t->old_tag);
+  t->old_dirty = line->dirty;
+  ps ready = line->ready;
+  uint8_t pending = line->pending;
+  cache_retag(c, set, line, tag);
+  line->ready = ready;
+  line->pending = pending;
 }
 
 void cache_drop(cache *c, uint64_t first_tag, uint64_t count) {

@@ -5,7 +5,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
+#include "base/check.h"
 #include "machine/time.h"
 
 static inline uint32_t sector_count(uint32_t mask) { /* of four sectors */
@@ -58,9 +62,120 @@ void cache_retag(cache *c, uint32_t set, cache_line *line, uint64_t tag);
 uint8_t cache_write(cache *c, uint32_t set, cache_line *line, uint8_t sectors, uint64_t *tag);
 void cache_clear(cache *c);
 void cache_drop(cache *c, uint64_t first_tag, uint64_t count); /* all lines with one of so many tags are empty now */
+
+/* The line of `tag`, which becomes the youngest: cache_find, and where that finds none cache_victim and cache_retag in
+ * one. */
+typedef struct cache_taken {
+  cache_line *line;
+  bool fresh;        /* it was another line, or empty: all of it but `ready` and `pending` is cleared, and it was */
+  uint8_t old_dirty; /* these sectors */
+  uint64_t old_tag;  /* of that one; 0: empty */
+} cache_taken;
+static inline void cache_take(cache *c, uint32_t set, uint64_t tag, cache_taken *t);
+
+/* ---- what is inline, as every line goes through it ---- */
+
+/* A bit for each of the first `ways` bytes that is the value. */
+static inline uint32_t cache_ways_with(const void *bytes, uint8_t value, uint32_t ways) {
+#if defined(__SSE2__)
+  __m128i wanted = _mm_set1_epi8((char)value);
+  const __m128i *half = bytes;
+  uint32_t found = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(half), wanted));
+  if (ways > 16) found |= (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(half + 1), wanted)) << 16;
+#else
+  uint32_t found = 0;
+  for (uint32_t w = 0; w < CACHE_FEW_WAYS; w++) found |= (uint32_t)(((const uint8_t *)bytes)[w] == value) << w;
+#endif
+  return found & UINT32_MAX >> (CACHE_FEW_WAYS - ways);
+}
+
+static inline uint8_t cache_print(uint64_t tag) {
+  uint8_t hash = (uint8_t)(tag * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+  return hash ? hash : 1;
+}
+
+/* Those of so many ways that were younger are older by one now. All ages are written at once, as they are read: a byte
+ * of them that is written alone would hold the next read of them up. */
+static inline void cache_use_way(cache_set *s, uint32_t way, uint32_t ways) {
+  int8_t before = s->ages[way];
+  if (!before) return;
+#if defined(__SSE2__)
+  __m128i *half = (__m128i *)s->ages, was = _mm_set1_epi8(before);
+  for (uint32_t i = 0; i <= (ways > 16); i++) {
+    __m128i ages = _mm_load_si128(&half[i]), older = _mm_sub_epi8(ages, _mm_cmpgt_epi8(was, ages));
+    _mm_store_si128(&half[i], _mm_andnot_si128(_mm_cmpeq_epi8(ages, was), older));
+  }
+#else
+  for (uint32_t w = 0; w < ways; w++) {
+    int8_t age = s->ages[w];
+    s->ages[w] = age == before ? 0 : (int8_t)(age + (age < before));
+  }
+#endif
+}
+
+/* An empty way, else the oldest. */
+static inline uint32_t cache_way_to_go(const cache *c, const cache_set *s) {
+  uint32_t ways = cache_ways_with(s->prints, 0, c->ways);
+  if (!ways) ways = cache_ways_with(s->ages, (uint8_t)(c->ways - 1), c->ways);
+  return (uint32_t)__builtin_ctz(ways);
+}
+
+static inline uint32_t *cache_bucket(const cache *c, uint64_t tag) {
+  uint64_t hash = tag * UINT64_C(0x9e3779b97f4a7c15);
+  return &c->buckets[hash >> 32 & c->bucket_mask];
+}
+
 /* Ask the host's caches for what cache_find(c, set, tag) and cache_victim will read: `far` first, `near` some lines
- * later. */
-void cache_prefetch_far(const cache *c, uint32_t set, uint64_t tag);
-void cache_prefetch_near(const cache *c, uint32_t set, uint64_t tag);
+ * later. (gcc drops calls of functions that do nothing else: they must be no calls.) */
+__attribute__((always_inline)) static inline void cache_prefetch_far(const cache *c, uint32_t set, uint64_t tag) {
+  if (c->few) __builtin_prefetch(&c->few[set]);
+  else __builtin_prefetch(cache_bucket(c, tag));
+}
+
+__attribute__((always_inline)) static inline void cache_prefetch_near(const cache *c, uint32_t set, uint64_t tag) {
+  if (c->few) {
+    uint32_t ways = cache_ways_with(c->few[set].prints, cache_print(tag), c->ways),
+             way = ways ? (uint32_t)__builtin_ctz(ways) : cache_way_to_go(c, &c->few[set]);
+    __builtin_prefetch(&c->lines[(uint64_t)set * c->ways + way]);
+    return;
+  }
+  uint32_t at = *cache_bucket(c, tag);
+  if (!at) return;
+  __builtin_prefetch(&c->rings[at - 1]);
+  __builtin_prefetch(&c->lines[at - 1]);
+}
+
+void cache_take_hashed(cache *c, uint32_t set, uint64_t tag, cache_taken *t); /* a cache of many ways */
+bool cache_set_is_whole(const cache *c, uint32_t set); /* of few ways: their ages are 0 to ways - 1, each once */
+
+__attribute__((always_inline)) static inline void cache_take(cache *c, uint32_t set, uint64_t tag, cache_taken *t) {
+  if (__builtin_expect(!c->few, 0)) {
+    cache_take_hashed(c, set, tag, t);
+    return;
+  }
+  cache_set *s = &c->few[set];
+  cache_line *lines = &c->lines[(uint64_t)set * c->ways];
+  uint8_t print = cache_print(tag);
+  t->fresh = false;
+  for (uint32_t ways = cache_ways_with(s->prints, print, c->ways); ways; ways &= ways - 1) {
+    uint32_t way = (uint32_t)__builtin_ctz(ways);
+    t->line = &lines[way];
+    if (t->line->tag != tag) continue;
+    cache_use_way(s, way, c->ways);
+    return;
+  }
+  uint32_t way = cache_way_to_go(c, s);
+  cache_line *line = t->line = &lines[way];
+  t->fresh = true;
+  t->old_tag = line->tag;
+  t->old_dirty = line->dirty;
+  if (c->dirt && line->dirty) c->dirt[set].lines--;
+  s->prints[way] = print;
+  cache_use_way(s, way, c->ways);
+  FF_CHECK_DEEP(cache_set_is_whole(c, set));
+  line->tag = tag;
+  line->valid = line->dirty = 0;
+  line->filled = 0;
+}
 
 #endif

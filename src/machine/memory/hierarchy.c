@@ -17,14 +17,6 @@
 
 /* ---- DRAM ---- */
 
-typedef struct place { /* of a physical address */
-  l2_slice *slice;
-  dram_bank *bank;
-  int64_t row;
-  uint64_t tag; /* of the line */
-  uint32_t set;
-} place;
-
 /* Rows go round the banks, in each round in another order: the bank's number XOR those pieces of the row's that are as
  * long (Zhang, Zhu and Zhang, MICRO 2000, take the lowest such piece of the cache's tag). Streams whose distance is any
  * power of two lie in different banks so. */
@@ -38,26 +30,40 @@ static inline uint64_t bank_number(const memory *y, uint64_t row_number, uint64_
 /* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose
  * rows go round its banks. Where the L2 has two sides, slices 2 i and 2 i + 1 are each other's: two neighbours go to
  * them in an order that no stride of addresses keeps to. */
-static inline place place_interleaved(const memory *y, uint64_t address) {
+static inline void place_interleaved(const memory *y, uint64_t address, line_place *p) {
   uint64_t piece = address >> 8, inside = divide(piece, &y->by_slices), number = piece - inside * y->by_slices.by;
   if (y->crossing) number = (number & ~UINT64_C(1)) | (uint64_t)__builtin_parityll(piece);
   l2_slice *slice = &y->slices[number];
   uint64_t line = inside << 1 | (address >> 7 & 1);
   uint64_t local = (inside * y->slices_per_channel + slice->part) << 8 | (address & 255);
   uint64_t row_number = divide(local, &y->by_row), row = divide(row_number, &y->by_banks);
-  return (place){slice, &slice->channel->banks[bank_number(y, row_number, row)], (int64_t)row, (address >> 7) + 1,
-                 (uint32_t)modulo(line, &slice->cache.sets)};
+  p->slice = slice;
+  p->bank = &slice->channel->banks[bank_number(y, row_number, row)];
+  p->row = (int64_t)row;
+  p->tag = (address >> 7) + 1;
+  p->set = (uint32_t)modulo(line, &slice->cache.sets);
+  p->number = (uint32_t)number;
 }
 
 /* Where the machine file says which address is where (partition/hash.h). */
-static inline place l2_place(const memory *y, uint64_t address) {
-  if (__builtin_expect(!y->hash, 1)) return place_interleaved(y, address);
+static void place_hashed(const memory *y, uint64_t address, line_place *p) {
   hash_place h = hash_of(y->hash, address);
   l2_slice *slice = &y->slices[h.module];
-  return (place){slice, &slice->channel->banks[h.bank], (int64_t)h.row, (address >> 7) + 1, h.set};
+  *p = (line_place){slice, &slice->channel->banks[h.bank], (int64_t)h.row, (address >> 7) + 1, h.set, h.module};
 }
 
-static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
+static inline void find_place(const memory *y, uint64_t address, line_place *p) {
+  if (__builtin_expect(!y->hash, 1)) place_interleaved(y, address, p);
+  else place_hashed(y, address, p);
+}
+
+static line_place l2_place(const memory *y, uint64_t address) {
+  line_place p;
+  find_place(y, address, &p);
+  return p;
+}
+
+static ps dram_access(memory *y, const line_place *p, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
   const timing *t = y->t;
   if (__builtin_expect(y->stacks != NULL, 0))
     return stacks_access(y->stacks, 0, (p->tag - 1) << 7, sectors, write, ask, at, tally);
@@ -92,7 +98,7 @@ static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, p
 /* Dirty sectors of the line `tag` of the slice go to DRAM, and hold an MSHR until they are there. Returns when that was
  * to be had. */
 static ps l2_write_back(memory *y, l2_slice *slice, uint64_t tag, uint32_t sectors, ps ask, ps at, const tally *tally) {
-  place p = l2_place(y, (tag - 1) << 7);
+  line_place p = l2_place(y, (tag - 1) << 7);
   at = slots_wait(&slice->mshrs, at);
   slots_hold(&slice->mshrs, dram_access(y, &p, sector_count(sectors), true, ask, at, tally));
   return at;
@@ -111,21 +117,18 @@ typedef struct found {
   uint64_t back_tag;     /* this one */
 } found;
 
-/* The line of p->tag in the slice, or one that becomes it. */
-static inline void find_line(const memory *y, l2_slice *slice, const place *p, uint32_t sectors, found *f) {
-  cache_line *line = cache_find(&slice->cache, p->set, p->tag);
-  f->fresh = !line;
-  if (!line) {
-    line = cache_victim(&slice->cache, p->set, &f->old_tag);
-    f->old_dirty = f->old_tag ? line->dirty : 0;
-    ps ready = line->ready; /* of what was asked before this, and may have no time yet */
-    uint8_t pending = line->pending;
-    cache_retag(&slice->cache, p->set, line, p->tag);
-    line->ready = ready;
-    line->pending = pending;
+/* The line of p->tag in the slice, or one that becomes it: then its `ready` and `pending` are still of what was asked
+ * before this, and may have no time yet. */
+static inline void find_line(const memory *y, l2_slice *slice, const line_place *p, uint32_t sectors, found *f) {
+  cache_taken taken;
+  cache_take(&slice->cache, p->set, p->tag, &taken);
+  cache_line *line = f->line = taken.line;
+  f->fresh = taken.fresh;
+  if (taken.fresh) {
+    f->old_tag = taken.old_tag;
+    f->old_dirty = taken.old_tag ? taken.old_dirty : 0;
     if (__builtin_expect(y->stacks != NULL, 0)) line->filled = versions_now(y->stacks);
   }
-  f->line = line;
   f->have = line->valid & (uint8_t)sectors;
   f->missing = (uint8_t)sectors & (uint8_t)~f->have;
   line->valid |= f->missing;
@@ -133,7 +136,7 @@ static inline void find_line(const memory *y, l2_slice *slice, const place *p, u
 
 /* At the line's own slice: what is written there is dirty; where a set has no more lines that may be, another one is
  * written back for it. */
-static inline void find_home(const memory *y, const place *p, uint32_t sectors, trace_access_op op, found *f) {
+static inline void find_home(const memory *y, const line_place *p, uint32_t sectors, trace_access_op op, found *f) {
   find_line(y, p->slice, p, sectors, f);
   f->back = 0;
   if ((op == TRACE_STORE || op == TRACE_ATOMIC) && !y->spec->l2_write_through)
@@ -151,7 +154,7 @@ static inline ps l2_replace(memory *y, l2_slice *slice, const found *f, ps ask, 
 }
 
 /* From DRAM, with an MSHR that is held until the data is there; misses of one piece (l2_mshr_bytes) share it. */
-static ps l2_fetch(memory *y, const place *p, uint32_t sectors, ps ask, ps begin, const tally *tally) {
+static ps l2_fetch(memory *y, const line_place *p, uint32_t sectors, ps ask, ps begin, const tally *tally) {
   l2_slice *slice = p->slice;
   uint64_t piece = slice->held ? (p->tag - 1) / (y->spec->l2_mshr_bytes / TRACE_LINE_BYTES) : 0;
   held_piece *held = slice->held ? &slice->held[piece % HELD_PIECES] : NULL;
@@ -164,7 +167,7 @@ static ps l2_fetch(memory *y, const place *p, uint32_t sectors, ps ask, ps begin
 }
 
 /* Write-through: to memory at once, with an MSHR until it is there. Returns when that MSHR was to be had. */
-static ps l2_write(memory *y, const place *p, const request *r, ps ask, ps at) {
+static ps l2_write(memory *y, const line_place *p, const request *r, ps ask, ps at) {
   l2_slice *slice = p->slice;
   ps begin = slots_wait(&slice->mshrs, at),
      over = dram_access(y, p, sector_count(r->sectors), true, ask, begin, r->tally);
@@ -182,7 +185,7 @@ static ps side_latency(const memory *y, const request *r) {
 
 /* At the slice that the address belongs to, which the request reaches at `at`, for these sectors. Returns when its data
  * leaves. */
-static ps l2_home(memory *y, const place *p, const request *r, const found *f, ps ask, ps at) {
+static inline ps l2_home(memory *y, const line_place *p, const request *r, const found *f, ps ask, ps at) {
   l2_slice *slice = p->slice;
   cache_line *line = f->line;
   ps service = y->t->l2_service[sector_count(f->have | f->missing)];
@@ -212,11 +215,11 @@ static ps l2_home(memory *y, const place *p, const request *r, const found *f, p
 /* ---- an L2 of two sides ---- */
 
 /* The slice of the other side that keeps copies of this one's lines, in the set with the same number. */
-static l2_slice *twin(const memory *y, const l2_slice *slice) { return &y->slices[(uint64_t)(slice - y->slices) ^ 1]; }
+static inline l2_slice *twin(const memory *y, const line_place *p) { return &y->slices[p->number ^ 1]; }
 
 /* All of an access to an L2 of two sides. */
 struct l2_way {
-  place home;
+  line_place home;    /* where it is, for l2_take */
   found own, copy;    /* at the home slice; at its twin, for a load of a line of the other side */
   cache_line *uncopy; /* the twin's line, where what is written is no longer in it; NULL: there is none */
   bool far;           /* the line is the other side's */
@@ -225,19 +228,17 @@ struct l2_way {
 size_t l2_way_bytes(void) { return sizeof(l2_way); }
 
 /* Loads are served by the SM's side, with copies of the other's lines; stores and atomics by the line's own. */
-__attribute__((always_inline)) static inline void find_way(const memory *y, const request *r, l2_way *way,
-                                                           l2_turn *turn) {
-  way->home = l2_place(y, r->address);
-  const place *p = &way->home;
-  way->far = ((uint64_t)(p->slice - y->slices) & 1) != (r->sm & 1);
+__attribute__((always_inline)) static inline void find_way(const memory *y, const request *r, const line_place *p,
+                                                           l2_way *way, l2_turn *turn) {
+  way->far = (p->number & 1) != (r->sm & 1);
   way->uncopy = NULL;
   uint32_t sectors = r->sectors;
   bool load = r->op == TRACE_LOAD;
   if (load && way->far) {
-    find_line(y, twin(y, p->slice), p, sectors, &way->copy);
+    find_line(y, twin(y, p), p, sectors, &way->copy);
     sectors = way->copy.missing;
   } else if (!load) {
-    way->uncopy = cache_find(&twin(y, p->slice)->cache, p->set, p->tag);
+    way->uncopy = cache_find(&twin(y, p)->cache, p->set, p->tag);
     if (way->uncopy) way->uncopy->valid &= (uint8_t)~sectors;
   }
   if (sectors) find_home(y, p, sectors, r->op, &way->own);
@@ -246,7 +247,10 @@ __attribute__((always_inline)) static inline void find_way(const memory *y, cons
                     .at = r->ask + y->t->l2_there + (load ? y->t->side : 0)};
 }
 
-void l2_find(memory *y, const request *r, l2_way *way, l2_turn *turn) { find_way(y, r, way, turn); }
+void l2_find(memory *y, const request *r, l2_way *way, l2_turn *turn) {
+  find_place(y, r->address, &way->home);
+  find_way(y, r, &way->home, way, turn);
+}
 
 void l2_cross(memory *y, l2_turn *turn) {
   if (turn->sectors) turn->at = server_turn(&y->crossing[turn->there], turn->at, y->t->crossing[turn->sectors]);
@@ -257,68 +261,86 @@ static ps over_there(const memory *y, const l2_turn *turn, ps at) {
   return (turn->at > at ? turn->at : at) + y->t->crossing[turn->sectors];
 }
 
-/* A load of a line of the other side: its copy on this side, with an MSHR while that comes from over there. */
-static inline ps l2_copy(memory *y, const request *r, const l2_way *way, const l2_turn *turn, ps ask, ps at) {
-  l2_slice *slice = twin(y, way->home.slice);
-  const found *f = &way->copy;
+/* A load of a line of the other side, at its copy on this side: what comes at that slice before it asks over there. */
+typedef struct copy_asks {
+  ps data, begin; /* when what it has is there; when it asks for the rest, of which an MSHR waits */
+} copy_asks;
+
+static inline copy_asks copy_begin(memory *y, const request *r, const found *f, l2_slice *slice, ps ask, ps at) {
   cache_line *line = f->line;
-  ps half = y->t->side / 2, data = server_take(&slice->port, ask, at, y->t->l2_service[sector_count(r->sectors)]);
-  data = l2_replace(y, slice, f, ask, data, r->tally);
+  ps begin = server_take(&slice->port, ask, at, y->t->l2_service[sector_count(r->sectors)]);
+  begin = l2_replace(y, slice, f, ask, begin, r->tally);
   COUNT(r->tally, l2_hits, sector_count(f->have));
-  ps begin = data;
-  if (f->have & line->pending) data = line->ready;
-  if (!f->missing) return data;
-  begin = slots_wait(&slice->mshrs, begin);
-  ps over = l2_home(y, &way->home, r, &way->own, ask + half, begin + half);
-  ps filled = over_there(y, turn, over + y->t->side - half);
+  ps data = f->have & line->pending ? line->ready : begin;
+  return (copy_asks){data, f->missing ? slots_wait(&slice->mshrs, begin) : begin};
+}
+
+/* `filled`: when the rest is there. */
+static inline ps copy_end(const found *f, l2_slice *slice, const copy_asks *asks, ps filled) {
+  cache_line *line = f->line;
   slots_hold(&slice->mshrs, filled);
   if (!line->pending || line->ready < filled) line->ready = filled;
   line->pending |= f->missing;
-  return data < filled ? filled : data;
+  return asks->data < filled ? filled : asks->data;
 }
 
-static inline ps take_at(memory *y, const request *r, const l2_way *way, const l2_turn *turn, ps ask, ps at) {
+/* The way to the other side and back takes `side`: what is asked there comes after half of it. */
+__attribute__((always_inline)) static inline ps take_way(memory *y, const request *r, const line_place *home,
+                                                         const l2_way *way, const l2_turn *turn) {
+  ps half = y->t->side / 2, ask = r->ask + y->t->l2_there, at = r->at + y->t->l2_there, back = y->t->l2_back;
+  bool copied = way->far && r->op == TRACE_LOAD;
+  copy_asks asks = {0};
   if (way->uncopy) way->uncopy->pending &= (uint8_t)~r->sectors;
-  if (!way->far) return l2_home(y, &way->home, r, &way->own, ask, at);
-  if (r->op == TRACE_LOAD) return l2_copy(y, r, way, turn, ask, at);
-  ps half = y->t->side / 2, over = over_there(y, turn, at);
-  return l2_home(y, &way->home, r, &way->own, ask + half, over + half) + y->t->side - half;
+  if (copied) {
+    asks = copy_begin(y, r, &way->copy, twin(y, home), ask, at);
+    if (!way->copy.missing) return asks.data + back;
+    at = asks.begin + half;
+  } else if (way->far) {
+    at = over_there(y, turn, at) + half;
+  }
+  if (way->far) ask += half;
+  ps over = l2_home(y, home, r, &way->own, ask, at);
+  if (way->far) over += y->t->side - half;
+  if (copied) over = copy_end(&way->copy, twin(y, home), &asks, over_there(y, turn, over));
+  return over + back;
 }
 
-__attribute__((always_inline)) static inline ps take_way(memory *y, const request *r, const l2_way *way,
-                                                         const l2_turn *turn) {
-  return take_at(y, r, way, turn, r->ask + y->t->l2_there, r->at + y->t->l2_there) + y->t->l2_back;
+ps l2_take(memory *y, const request *r, const l2_way *way, const l2_turn *turn) {
+  return take_way(y, r, &way->home, way, turn);
 }
 
-ps l2_take(memory *y, const request *r, const l2_way *way, const l2_turn *turn) { return take_way(y, r, way, turn); }
-
-static ps l2_two_sides(memory *y, const request *r) {
+static inline ps l2_two_sides(memory *y, const request *r, const line_place *p) {
   l2_way way;
   l2_turn turn;
-  find_way(y, r, &way, &turn);
+  find_way(y, r, p, &way, &turn);
   l2_cross(y, &turn);
-  return take_way(y, r, &way, &turn);
+  return take_way(y, r, p, &way, &turn);
 }
 
-ps l2_access(memory *y, const request *r) {
-  if (y->crossing) return l2_two_sides(y, r);
-  place p = l2_place(y, r->address);
+/* Of a line that is there. */
+static inline ps l2_at(memory *y, const request *r, const line_place *p) {
+  if (y->crossing) return l2_two_sides(y, r, p);
   found f;
-  find_home(y, &p, r->sectors, r->op, &f);
+  find_home(y, p, r->sectors, r->op, &f);
   ps side = side_latency(y, r);
-  return l2_home(y, &p, r, &f, r->ask + y->t->l2_there + side / 2, r->at + y->t->l2_there + side / 2) + y->t->l2_back +
+  return l2_home(y, p, r, &f, r->ask + y->t->l2_there + side / 2, r->at + y->t->l2_there + side / 2) + y->t->l2_back +
          side - side / 2;
 }
 
-static bool drop_from(l2_slice *slice, const place *p) {
+ps l2_access(memory *y, const request *r) {
+  line_place p = l2_place(y, r->address);
+  return l2_at(y, r, &p);
+}
+
+static bool drop_from(l2_slice *slice, const line_place *p) {
   cache_line *line = cache_find(&slice->cache, p->set, p->tag);
   if (line) cache_retag(&slice->cache, p->set, line, 0);
   return line != NULL;
 }
 
 bool l2_drop(memory *y, uint64_t physical) {
-  place p = l2_place(y, physical);
-  if (y->crossing) drop_from(twin(y, p.slice), &p);
+  line_place p = l2_place(y, physical);
+  if (y->crossing) drop_from(twin(y, &p), &p);
   return drop_from(p.slice, &p);
 }
 
@@ -339,20 +361,19 @@ bool l2_has_any(memory *y, uint64_t address, uint64_t bytes) {
   for (uint64_t a = address; a < address + bytes && !any; a += TRACE_LINE_BYTES) {
     uint64_t physical = a;
     if (!peek(y, &physical)) continue; /* not placed yet: no line of it can be there */
-    place p = l2_place(y, physical);
-    any = cache_find(&p.slice->cache, p.set, p.tag) ||
-          (y->crossing && cache_find(&twin(y, p.slice)->cache, p.set, p.tag));
+    line_place p = l2_place(y, physical);
+    any = cache_find(&p.slice->cache, p.set, p.tag) || (y->crossing && cache_find(&twin(y, &p)->cache, p.set, p.tag));
   }
   return any;
 }
 
 ps channel_take(memory *y, uint64_t physical, ps at) {
-  place p = l2_place(y, physical);
+  line_place p = l2_place(y, physical);
   return server_take(&p.slice->channel->bus, at, at, y->t->dram_read[4]) + y->t->dram_read[4];
 }
 
 void l2_warm(memory *y, uint64_t physical, uint32_t sectors, trace_access_op op) {
-  place p = l2_place(y, physical);
+  line_place p = l2_place(y, physical);
   uint64_t old_tag;
   cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
   if (!line) cache_retag(&p.slice->cache, p.set, line = cache_victim(&p.slice->cache, p.set, &old_tag), p.tag);
@@ -390,32 +411,49 @@ uint32_t l1_set(const sm *m, uint64_t address) {
 }
 uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
 
-void memory_prefetch_far(const memory *y, const sm *m, uint64_t address) {
-  if (!peek(y, &address)) return;
-  place p = l2_place(y, address);
-  cache_prefetch_far(&p.slice->cache, p.set, p.tag);
-  cache_prefetch_far(&m->l1, l1_set(m, address), l1_tag(m, address));
+/* The line's place, and its set in an L1 as large as this SM's. */
+static inline const known_line *known_line_at(memory *y, const sm *m, uint64_t physical) {
+  uint64_t tag = (physical >> 7) + 1;
+  known_line *known = &y->known[tag * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KNOWN_LINES_BITS)];
+  if (known->place.tag != tag) {
+    find_place(y, physical & ~UINT64_C(127), &known->place);
+    known->l1_sets = 0;
+  }
+  if (known->l1_sets != m->l1.sets.by) {
+    known->l1_set = l1_set(m, physical);
+    known->l1_sets = (uint32_t)m->l1.sets.by;
+  }
+  return known;
 }
 
-void memory_prefetch_near(const memory *y, const sm *m, uint64_t address) {
+void memory_prefetch_far(memory *y, const sm *m, uint64_t address) {
   if (!peek(y, &address)) return;
-  place p = l2_place(y, address);
-  __builtin_prefetch(&p.slice->mshrs.until[p.slice->mshrs.first]);
-  __builtin_prefetch(p.bank);
-  cache_prefetch_near(&p.slice->cache, p.set, p.tag);
-  cache_prefetch_near(&m->l1, l1_set(m, address), l1_tag(m, address));
+  const known_line *known = known_line_at(y, m, address);
+  cache_prefetch_far(&known->place.slice->cache, known->place.set, known->place.tag);
+  cache_prefetch_far(&m->l1, known->l1_set, l1_tag(m, address));
+}
+
+__attribute__((always_inline)) static inline void prefetch_slice(const line_place *p) {
+  __builtin_prefetch(&p->slice->mshrs.until[p->slice->mshrs.first]);
+  __builtin_prefetch(p->bank);
+  cache_prefetch_near(&p->slice->cache, p->set, p->tag);
+}
+
+void memory_prefetch_near(memory *y, const sm *m, uint64_t address) {
+  if (!peek(y, &address)) return;
+  const known_line *known = known_line_at(y, m, address);
+  prefetch_slice(&known->place);
+  cache_prefetch_near(&m->l1, known->l1_set, l1_tag(m, address));
 }
 
 void l2_prefetch_far(const memory *y, uint64_t physical) {
-  place p = l2_place(y, physical);
+  line_place p = l2_place(y, physical);
   cache_prefetch_far(&p.slice->cache, p.set, p.tag);
 }
 
 void l2_prefetch_near(const memory *y, uint64_t physical) {
-  place p = l2_place(y, physical);
-  __builtin_prefetch(&p.slice->mshrs.until[p.slice->mshrs.first]);
-  __builtin_prefetch(p.bank);
-  cache_prefetch_near(&p.slice->cache, p.set, p.tag);
+  line_place p = l2_place(y, physical);
+  prefetch_slice(&p);
 }
 
 void l1_prefetch_far(const memory *y, const sm *m, uint64_t address) {
@@ -445,18 +483,23 @@ ps network_back(const memory *y, const request *r, ps data) {
   return network_pass(y->network, y->t, r->sm, NETWORK_TO_SM, sector_count(r->sectors), ask, data);
 }
 
-ps memory_below_l1(memory *y, const sm *m, const request *r) {
+/* What memory_below_l1 is, of a line that is there. Changes r->at. */
+static inline ps below_l1(memory *y, const sm *m, request *r, const line_place *p) {
   if (__builtin_expect(m->stack, 0)) return stacks_below(y->stacks, m, r);
-  if (!y->network) return l2_access(y, r);
-  if (r->op == TRACE_LOAD) return network_back(y, r, l2_access(y, r));
-  request out = *r;
-  network_out(y, &out);
-  return l2_access(y, &out);
+  if (!y->network) return l2_at(y, r, p);
+  network_out(y, r);
+  return network_back(y, r, l2_at(y, r, p));
+}
+
+ps memory_below_l1(memory *y, const sm *m, const request *r) {
+  request below = *r;
+  line_place p = l2_place(y, r->address);
+  return below_l1(y, m, &below, &p);
 }
 
 /* ---- parts of the L2 ---- */
 
-uint32_t l2_slice_of(const memory *y, uint64_t physical) { return (uint32_t)(l2_place(y, physical).slice - y->slices); }
+uint32_t l2_slice_of(const memory *y, uint64_t physical) { return l2_place(y, physical).number; }
 
 static void join(uint32_t *of_slice, uint64_t count, uint32_t a, uint32_t b) {
   uint32_t from = of_slice[a], to = of_slice[b];
@@ -483,14 +526,13 @@ uint32_t l2_parts(const memory *y, uint32_t *of_slice) {
   return parts;
 }
 
-static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {
-  uint32_t set = l1_set(m, r->address);
-  uint64_t tag = l1_tag(m, r->address);
-  cache_line *line = cache_find(&m->l1, set, tag);
-  if (!line) {
-    uint64_t old_tag;
-    line = cache_victim(&m->l1, set, &old_tag);
-    cache_retag(&m->l1, set, line, tag);
+static inline ps l1_load(memory *y, sm *m, request *r, const known_line *known, ps *accepted) {
+  cache_taken taken;
+  cache_take(&m->l1, known->l1_set, l1_tag(m, r->address), &taken);
+  cache_line *line = taken.line;
+  if (taken.fresh) {
+    line->ready = 0;
+    line->pending = 0;
     if (y->stacks) line->filled = versions_now(y->stacks);
   }
   if (line->ready <= r->at) line->pending = 0;
@@ -502,11 +544,11 @@ static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {
   COUNT(r->tally, l1_hits, sector_count(have));
   COUNT(r->tally, l1_misses, sector_count(missing));
   if (!missing) return data;
-  request below = *r;
-  below.sectors = missing;
-  below.at = slots_wait(&m->l1_mshrs, r->at);
-  *accepted += below.at - r->at;
-  ps filled = memory_below_l1(y, m, &below);
+  ps at = slots_wait(&m->l1_mshrs, r->at);
+  *accepted += at - r->at;
+  r->sectors = missing;
+  r->at = at;
+  ps filled = below_l1(y, m, r, &known->place);
   slots_hold(&m->l1_mshrs, filled);
   if (!line->pending || line->ready < filled) line->ready = filled;
   line->valid |= missing;
@@ -515,20 +557,28 @@ static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {
 }
 
 /* Everything that does not look into the L1: a place among `held` until the L2 has answered. */
-static ps l1_pass(memory *y, const sm *m, slots *held, const request *r, ps *accepted) {
-  request below = *r;
-  below.at = slots_wait(held, r->at);
-  *accepted += below.at - r->at;
-  ps done = memory_below_l1(y, m, &below);
+static inline ps l1_pass(memory *y, const sm *m, slots *held, request *r, const known_line *known, ps *accepted) {
+  ps at = slots_wait(held, r->at);
+  *accepted += at - r->at;
+  r->at = at;
+  ps done = below_l1(y, m, r, &known->place);
   slots_hold(held, done);
   return done;
 }
 
-ps memory_access(memory *y, sm *m, const request *r, ps *accepted) {
+static bool places_agree(const memory *y, const sm *m, uint64_t physical, const known_line *known) {
+  line_place p = l2_place(y, physical), k = known->place;
+  return k.slice == p.slice && k.bank == p.bank && k.row == p.row && k.tag == p.tag && k.set == p.set &&
+         k.number == p.number && known->l1_set == l1_set(m, physical);
+}
+
+ps memory_access(memory *y, sm *m, request *r, ps *accepted) {
+  const known_line *known = known_line_at(y, m, r->address);
+  FF_CHECK_DEEP(places_agree(y, m, r->address, known));
   *accepted = r->ask;
-  if (r->op == TRACE_STORE) return l1_pass(y, m, &m->stores, r, accepted);
-  if (r->op == TRACE_ATOMIC || r->bypass_l1) return l1_pass(y, m, &m->l1_mshrs, r, accepted);
-  return l1_load(y, m, r, accepted);
+  if (r->op == TRACE_STORE) return l1_pass(y, m, &m->stores, r, known, accepted);
+  if (r->op == TRACE_ATOMIC || r->bypass_l1) return l1_pass(y, m, &m->l1_mshrs, r, known, accepted);
+  return l1_load(y, m, r, known, accepted);
 }
 
 /* Pinned host memory: over the link, sector by sector, in no cache of the GPU. It holds an MSHR as any other miss. */

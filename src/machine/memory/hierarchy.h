@@ -27,6 +27,21 @@ typedef struct l2_slice {
   uint32_t part; /* which of its channel's slices it is */
 } l2_slice;
 
+/* Where a line is, by its physical address alone. */
+typedef struct line_place {
+  l2_slice *slice;
+  dram_bank *bank;
+  int64_t row;
+  uint64_t tag;         /* in the L2; 0: no line */
+  uint32_t set, number; /* of the slice; the slice's own */
+} line_place;
+/* Lines whose places have been found lately, by a hash of the line: a line is asked for ahead twice before its turn. */
+enum { KNOWN_LINES_BITS = 6 };
+typedef struct known_line {
+  line_place place;
+  uint32_t l1_set, l1_sets; /* its set in an L1 of so many */
+} known_line;
+
 /* The L2's slices and the channels behind them, and where in them an address is. */
 typedef struct memory {
   const machine_spec *spec;
@@ -48,6 +63,7 @@ typedef struct memory {
   /* Lines that are to be in the L2 by now come into it before any are dropped (sample_settle); NULL: none are late */
   void (*settle)(void *context);
   void *settle_context;
+  known_line known[1 << KNOWN_LINES_BITS]; /* of one thread: not in rounds */
 } memory;
 
 typedef struct request {
@@ -63,11 +79,11 @@ typedef struct request {
 } request;
 /* From the SM's load/store unit down, through the caches; remote_access: over the link. Both return when the data has
  * arrived (a store: was taken over). *accepted: when the unit can take the next line. */
-ps memory_access(memory *y, sm *m, const request *r, ps *accepted);
+ps memory_access(memory *y, sm *m, request *r, ps *accepted); /* what *r asks for below the L1 is left in it */
 /* The host's caches are asked for the tables' entries of a line some lines before its turn: `far` first, then
  * `near`. */
-void memory_prefetch_far(const memory *y, const sm *m, uint64_t address);
-void memory_prefetch_near(const memory *y, const sm *m, uint64_t address);
+void memory_prefetch_far(memory *y, const sm *m, uint64_t address);
+void memory_prefetch_near(memory *y, const sm *m, uint64_t address);
 ps remote_access(memory *y, sm *m, pager_place place, const request *r, ps *accepted);
 ps l2_access(memory *y, const request *r);
 /* What an L1 asks: through the network, the L2, or for an SM in a memory stack the stacks. */

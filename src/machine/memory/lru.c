@@ -46,44 +46,14 @@ static void count_out(const lru *t, uint64_t key) {
 
 /* ---- one table ---- */
 
-static uint32_t *bucket_of(lru *t, uint64_t key) {
-  uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
-  return &t->buckets[(hash >> 32) & t->mask];
-}
-
-static void ring_remove(lru *t, lru_entry *e) {
-  t->entries[e->newer].older = e->older;
-  t->entries[e->older].newer = e->newer;
-}
-
-static void ring_make_youngest(lru *t, uint32_t index) {
-  lru_entry *e = &t->entries[index];
-  e->newer = 0;
-  e->older = t->entries[0].older;
-  t->entries[e->older].newer = index;
-  t->entries[0].older = index;
-}
-
-lru_entry *lru_find(lru *t, uint64_t key) {
-  uint32_t index = *bucket_of(t, key);
-  while (index && t->entries[index].key != key) index = t->entries[index].next;
-  if (!index) return NULL;
-  if (t->entries[0].older != index) {
-    ring_remove(t, &t->entries[index]);
-    ring_make_youngest(t, index);
-  }
-  return &t->entries[index];
-}
-
 lru_entry *lru_peek(const lru *t, uint64_t key) {
-  uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
-  uint32_t index = t->buckets[(hash >> 32) & t->mask];
+  uint32_t index = *lru_bucket(t, key);
   while (index && t->entries[index].key != key) index = t->entries[index].next;
   return index ? &t->entries[index] : NULL;
 }
 
 static void unhash(lru *t, uint32_t index) {
-  uint32_t *link = bucket_of(t, t->entries[index].key);
+  uint32_t *link = lru_bucket(t, t->entries[index].key);
   while (*link != index) link = &t->entries[*link].next;
   *link = t->entries[index].next;
 }
@@ -93,19 +63,19 @@ static inline uint32_t take_entry(lru *t, bool *full, uint64_t *gone) {
   *full = t->count == t->capacity;
   if (!*full) return ++t->count;
   uint32_t index = t->entries[0].newer;
-  ring_remove(t, &t->entries[index]);
+  lru_ring_remove(t, &t->entries[index]);
   unhash(t, index);
   *gone = t->entries[index].key;
   return index;
 }
 
 static inline lru_entry *put_entry(lru *t, uint32_t index, uint64_t key, ps ready) {
-  uint32_t *bucket = bucket_of(t, key);
+  uint32_t *bucket = lru_bucket(t, key);
   t->entries[index].key = key;
   t->entries[index].ready = ready;
   t->entries[index].next = *bucket;
   *bucket = index;
-  ring_make_youngest(t, index);
+  lru_make_youngest(t, index);
   return &t->entries[index];
 }
 
@@ -132,11 +102,11 @@ void lru_count(const lru *t, uint64_t key, bool in) {
 }
 
 bool lru_remove(lru *t, uint64_t key) {
-  uint32_t index = *bucket_of(t, key);
+  uint32_t index = *lru_bucket(t, key);
   while (index && t->entries[index].key != key) index = t->entries[index].next;
   if (!index) return false;
   count_out(t, key);
-  ring_remove(t, &t->entries[index]);
+  lru_ring_remove(t, &t->entries[index]);
   unhash(t, index);
   uint32_t last = t->count--;
   if (index == last) return true;
@@ -144,7 +114,7 @@ bool lru_remove(lru *t, uint64_t key) {
   t->entries[index] = t->entries[last];
   t->entries[t->entries[index].newer].older = index;
   t->entries[t->entries[index].older].newer = index;
-  uint32_t *bucket = bucket_of(t, t->entries[index].key);
+  uint32_t *bucket = lru_bucket(t, t->entries[index].key);
   t->entries[index].next = *bucket;
   *bucket = index;
   return true;

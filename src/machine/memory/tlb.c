@@ -40,16 +40,6 @@ void tlb_init(gmmu *g, uint64_t unit_bytes) {
       (uint32_t)__builtin_ctzll(g->manager->placement == MANAGER_PAGED && least > unit_bytes ? unit_bytes : least);
 }
 
-static inline pager_leaf leaf_of(gmmu *g, uint64_t address) {
-  return g->leaves_grow ? pager_leaf_of(g->pager, address) : PAGER_LEAF_MIN;
-}
-
-/* Units of different allocations in one window have entries of their own, where no page is larger than the window. */
-static inline uint64_t tlb_key(const gmmu *g, uint64_t address, pager_leaf leaf, const pager_unit *unit) {
-  uint64_t alias = leaf == PAGER_LEAF_MIN ? unit->alias_tag & g->alias_mask : 0;
-  return (address | g->space) >> g->leaf_shift[leaf] | alias << 52 | (uint64_t)leaf << 60;
-}
-
 static lru *shared_set(const gmmu *g, uint64_t key) {
   return &g->shared_tlb[modulo(key & ((UINT64_C(1) << 52) - 1), &g->shared_sets)];
 }
@@ -151,11 +141,11 @@ static void count_merged(gmmu *g, const tally *tally, ps time) {
   history_add(g->observer->history, HISTORY_faults_merged, time, 1);
 }
 
-translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready,
-                          const tally *tally) {
+translation tlb_ask(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready,
+                    const tally *tally) {
   if (m->tlb_blocked) return TRANSLATION_BLOCKED;
   if (g->pager->pins_due <= g->agenda->now) pager_unpin(g->pager, g->agenda->now);
-  pager_leaf leaf = leaf_of(g, address);
+  pager_leaf leaf = tlb_leaf(g, address);
   uint64_t key = tlb_key(g, address, leaf, unit);
   *ready = server_take(&m->tlb_port, ask, at, g->t->tlb_port);
   COUNT(tally, tlb_lookups, 1);
@@ -206,7 +196,7 @@ bool tlb_reaches(const gmmu *g, const sm *m, const pager_unit *unit) {
 }
 
 tlb_look tlb_look_up(gmmu *g, sm *m, uint64_t address, const pager_unit *unit, ps ask, const tally *tally) {
-  tlb_look look = {.leaf = leaf_of(g, address)};
+  tlb_look look = {.leaf = tlb_leaf(g, address)};
   look.key = tlb_key(g, address, look.leaf, unit);
   look.at = server_take(&m->tlb_port, ask, ask, g->t->tlb_port);
   COUNT(tally, tlb_lookups, 1);

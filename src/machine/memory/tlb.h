@@ -38,8 +38,35 @@ typedef struct gmmu {
 } gmmu;
 
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
-translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready,
-                          const tally *tally);
+translation tlb_ask(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready,
+                    const tally *tally);
+
+static inline pager_leaf tlb_leaf(gmmu *g, uint64_t address) {
+  return g->leaves_grow ? pager_leaf_of(g->pager, address) : PAGER_LEAF_MIN;
+}
+
+/* Units of different allocations in one window have entries of their own, where no page is larger than the window. */
+static inline uint64_t tlb_key(const gmmu *g, uint64_t address, pager_leaf leaf, const pager_unit *unit) {
+  uint64_t alias = leaf == PAGER_LEAF_MIN ? unit->alias_tag & g->alias_mask : 0;
+  return (address | g->space) >> g->leaf_shift[leaf] | alias << 52 | (uint64_t)leaf << 60;
+}
+
+/* What tlb_ask says; of a page that is there and in the SM's TLB at once. */
+static inline translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at,
+                                        ps *ready, const tally *tally) {
+  if (m->tlb_blocked || unit->state == PAGER_ABSENT || unit->state == PAGER_IN_FLIGHT || unit->duplicate ||
+      g->pager->pins_due <= g->agenda->now)
+    return tlb_ask(g, m, w, address, unit, ask, at, ready, tally);
+  lru_entry *entry = lru_find(&m->tlb, tlb_key(g, address, tlb_leaf(g, address), unit));
+  if (!entry) return tlb_ask(g, m, w, address, unit, ask, at, ready, tally);
+  *ready = server_take(&m->tlb_port, ask, at, g->t->tlb_port);
+  COUNT(tally, tlb_lookups, 1);
+  if (entry->ready > *ready) {
+    COUNT(tally, tlb_merged, 1);
+    *ready = entry->ready;
+  }
+  return TRANSLATION_DONE;
+}
 /* The same in two halves, for rounds (sm/rounds.h), of a page that is there (tlb_reaches): what the SM's TLB says,
  * which is the SM's own, and what is asked behind it. */
 typedef struct tlb_look {

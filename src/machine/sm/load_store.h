@@ -57,6 +57,7 @@ typedef struct access_path {
   struct learner *learner;
   trace_future *written;  /* of the program's first touches; NULL: none is written */
   struct round_sm *round; /* as front_end.round */
+  bool plain;             /* there are none of: rounds, memory stacks, tiers, a future that is written */
 } access_path;
 
 /* The warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */

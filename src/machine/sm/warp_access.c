@@ -6,7 +6,10 @@
  *
  * A line that waits for an MSHR holds the unit up. What is below may be asked only nearly in order of time, so a line
  * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
- * and the other warps of the SM wait in the unit's queue. */
+ * and the other warps of the SM wait in the unit's queue.
+ *
+ * All that an access is asked again and again is compiled twice: `plain` is a constant in each copy. A plain simulation
+ * (access_path.plain) has no rounds, no memory stacks, no tiers, and writes no future. */
 #include "machine/host/tier_store.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/far_fault.h"
@@ -38,7 +41,7 @@ typedef struct progress { /* of one call of access_continue */
 } progress;
 
 /* Bulk copies are made by an engine of their own. */
-static load_store *maker(const warp *w) {
+static inline load_store *maker(const warp *w) {
   return trace_access_flags(*w->record) & TRACE_BULK ? &w->sm->bulk : &w->sm->lsu;
 }
 
@@ -131,7 +134,7 @@ static void wait_for(const progress *p, uint64_t bit) {
 }
 
 /* Pages that it waited for have come, the line's has not. The pager is asked only where the warp does not know. */
-static bool waits_still(const progress *p, uint64_t bit) {
+static inline bool waits_still(const progress *p, uint64_t bit) {
   warp *w = p->w;
   if (!w->waiting_units) w->waiting = 0;
   if (!p->batches || !w->waiting_units) return false;
@@ -152,7 +155,8 @@ static void wait_unserved(progress *p, uint64_t line, uint64_t bit) {
 
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may
  * go. */
-static bool translate(progress *p, uint64_t address, uint64_t bit, ps *ready) {
+__attribute__((always_inline)) static inline bool translate(progress *p, uint64_t address, uint64_t bit, ps *ready,
+                                                            const bool plain) {
   sm *m = p->m;
   uint64_t page = address >> p->path->gmmu->seen_shift;
   const seen_page *seen = seen_find(p, page, p->unit->alias_tag);
@@ -160,7 +164,7 @@ static bool translate(progress *p, uint64_t address, uint64_t bit, ps *ready) {
     *ready = seen->ready;
     return seen->here;
   }
-  if (p->path->round) {
+  if (!plain && p->path->round) {
     *ready = round_translate(p->path->round, p->path->gmmu, address, p->unit, p->at, &p->tally);
     see(p, page, p->unit->alias_tag, *ready, true);
     return true;
@@ -201,7 +205,8 @@ static bool round_line(progress *p, uint64_t word, uint64_t line, ps ready) {
 }
 
 /* One line whose page is translated: down to the caches, or over the link if it is pinned host memory. */
-static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
+__attribute__((always_inline)) static inline void send_line(progress *p, uint64_t word, uint64_t line, ps ready,
+                                                            const bool plain) {
   access_path *a = p->path;
   request r = {.address = trace_line_address(line),
                .sectors = trace_line_sectors(line),
@@ -217,21 +222,21 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   r.sm = p->m->index;
   bool remote = pager_over_link(p->unit);
   r.block = p->w->block;
-  if (__builtin_expect(p->m->stack, 0)) r.instance = &a->controller->instances.items[p->w->index];
-  if (__builtin_expect(learner_delays(a->learner), 0)) {
+  if (!plain && __builtin_expect(p->m->stack, 0)) r.instance = &a->controller->instances.items[p->w->index];
+  if (!plain && __builtin_expect(learner_delays(a->learner), 0)) {
     remote = true;
     learner_look(a->learner, p->at);
     if (learner_delays(a->learner) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC))
       learner_wrote(a->learner, r.address);
   }
-  if (__builtin_expect(a->tiers && remote, 0))
+  if (!plain && __builtin_expect(a->tiers && remote, 0))
     r.at = tier_reach(a->tiers, a->pager, p->unit, r.op == TRACE_STORE || r.op == TRACE_ATOMIC,
                       trace_line_address(line), sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES, r.ask, r.at);
   ps accepted,
       data = remote ? remote_access(a->memory, p->m, pager_remote_place(a->pager, p->unit, trace_line_address(line)),
                                     &r, &accepted)
                     : memory_access(a->memory, p->m, &r, &accepted);
-  if (__builtin_expect(a->written != NULL, 0)) trace_future_touch(a->written, trace_line_address(line));
+  if (!plain && __builtin_expect(a->written != NULL, 0)) trace_future_touch(a->written, trace_line_address(line));
   if (p->unit->state == PAGER_REMOTE && pager_reached(a->pager, p->unit, trace_line_address(line),
                                                       sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
     fault_reached(a->faults, p->w->counted, trace_line_address(line), accepted);
@@ -248,9 +253,10 @@ static bool round_finds(progress *p, uint64_t address, bool writes) {
 }
 
 /* false: in a round it cannot be done, or (`stops`) in no round. */
-static bool one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
+__attribute__((always_inline)) static inline bool one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit,
+                                                           const bool plain) {
   uint64_t address = trace_line_address(line), window = address & ~(p->path->pager->config.unit_bytes - 1);
-  bool round = p->path->round != NULL;
+  const bool round = !plain && p->path->round;
   trace_access_op op = trace_access_operation(word);
   if (round && !pager_knows(p->path->pager, address)) return !(p->stops = true);
   if (window != p->window || p->unit->shared || p->unit->alias_tag) {
@@ -260,19 +266,19 @@ static bool one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   }
   ps ready;
   if (round && !round_finds(p, address, op == TRACE_STORE || op == TRACE_ATOMIC)) return !(p->stops = true);
-  if (!translate(p, address, bit, &ready)) return true;
+  if (!translate(p, address, bit, &ready, plain)) return true;
   if (round && !round_line(p, word, line, ready)) return false;
   COUNT(&p->tally, lines, 1);
   COUNT(&p->tally, sectors, sector_count(trace_line_sectors(line)));
-  if (!round) send_line(p, word, line, ready);
+  if (!round) send_line(p, word, line, ready, plain);
   p->w->todo &= ~bit;
   return true;
 }
 
-static void access_over(access_path *a, warp *w) {
+__attribute__((always_inline)) static inline void access_over(access_path *a, warp *w, const bool plain) {
   FF_ASSERT(!w->waiting_units && !w->waiting && !w->unserved);
   uint64_t word = *w->record;
-  if (__builtin_expect(w->marked, 0)) controller_accessed(a->controller, w);
+  if (!plain && __builtin_expect(w->marked, 0)) controller_accessed(a->controller, w);
   w->record = NULL;
   if (trace_access_is_load(word)) {
     ps *arrival = &w->ring[w->loads++ % LOAD_RING];
@@ -285,7 +291,7 @@ static void access_over(access_path *a, warp *w) {
 /* ---- the unit's queue, and the engine's ---- */
 
 /* false: the unit works for another warp: this one waits for its turn. */
-static bool unit_enter(access_path *a, load_store *u, warp *w) {
+static inline bool unit_enter(access_path *a, load_store *u, warp *w) {
   if (!u->owner) {
     u->owner = w->index;
     load_store_forget(u);
@@ -298,7 +304,7 @@ static bool unit_enter(access_path *a, load_store *u, warp *w) {
   return false;
 }
 
-static void unit_leave(access_path *a, load_store *u) {
+static inline void unit_leave(access_path *a, load_store *u) {
   uint32_t next = u->first;
   u->owner = next;
   load_store_forget(u);
@@ -313,11 +319,13 @@ static void unit_leave(access_path *a, load_store *u) {
 enum { FAR = 8, NEAR = 4, MANY_LINES = 6 };
 
 static void prefetch_far(const access_path *a, const sm *m, uint64_t line) {
-  (a->round ? l1_prefetch_far : memory_prefetch_far)(a->memory, m, trace_line_address(line));
+  if (a->round) l1_prefetch_far(a->memory, m, trace_line_address(line));
+  else memory_prefetch_far(a->memory, m, trace_line_address(line));
 }
 
 static void prefetch_near(const access_path *a, const sm *m, uint64_t line) {
-  (a->round ? l1_prefetch_near : memory_prefetch_near)(a->memory, m, trace_line_address(line));
+  if (a->round) l1_prefetch_near(a->memory, m, trace_line_address(line));
+  else memory_prefetch_near(a->memory, m, trace_line_address(line));
 }
 
 static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
@@ -354,7 +362,7 @@ void access_prefetch_near(const access_path *a, warp *w) {
 }
 
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
-static bool send_lines(progress *p, uint64_t limit) {
+__attribute__((always_inline)) static inline bool send_lines(progress *p, uint64_t limit, const bool plain) {
   warp *w = p->w;
   if (p->blocked) return !w->todo || p->at <= limit;
   const uint64_t *lines = w->record + 2 + w->first_line;
@@ -369,7 +377,7 @@ static bool send_lines(progress *p, uint64_t limit) {
       continue;
     }
     prefetch_ahead(p, lines, count, i);
-    if (!one_line(p, *w->record, lines[i], UINT64_C(1) << i)) {
+    if (!one_line(p, *w->record, lines[i], UINT64_C(1) << i, plain)) {
       p->refused = true;
       return false;
     }
@@ -380,7 +388,7 @@ static bool send_lines(progress *p, uint64_t limit) {
 /* An access of n lines, k passes and m lanes has the unit for a cycle, + (n - 2) / l1_lookups where it has more than
  * two lines, or for k or m / l1_lanes if that is longer; its lines go evenly. The last holds it for what is left of
  * that. */
-static void set_pace(progress *p, const timing *t, const uint64_t *record) {
+static inline void set_pace(progress *p, const timing *t, const uint64_t *record) {
   uint32_t lines = trace_access_lines(*record), passes = trace_access_passes(*record);
   uint32_t turns = ((uint32_t)__builtin_popcount((uint32_t)record[1]) + t->l1_lanes - 1) / t->l1_lanes;
   if (passes < turns) passes = turns;
@@ -393,7 +401,7 @@ static void set_pace(progress *p, const timing *t, const uint64_t *record) {
 
 /* An access by an L1 that is one memory with shared memory has its banks for as long as it had the unit, waits for
  * MSHRs aside: shared accesses wait for them. */
-static void take_banks(const progress *p, const timing *t, sm *m, ps begun) {
+static inline void take_banks(const progress *p, const timing *t, sm *m, ps begun) {
   ps time = (trace_access_lines(*p->w->record) - 1) * p->step + t->cycle + p->hold - p->pair;
   server_take(&m->shared, begun, begun, time);
 }
@@ -409,11 +417,12 @@ static void check_waiting(const access_path *a, const warp *w) {
                 trace_line_address(lines[__builtin_ctzll(others)]) >> shift);
 }
 
-bool access_continue(access_path *a, warp *w, ps *time) {
+__attribute__((always_inline)) static inline bool continue_as(access_path *a, warp *w, ps *time, const bool plain) {
   sm *m = w->sm;
   load_store *u = maker(w);
   if (!unit_enter(a, u, w)) return false;
-  if (a->round && (m->tlb_blocked || w->waiting_units || w->waiting || w->unserved || w->woken || w->verify)) {
+  if (!plain && a->round &&
+      (m->tlb_blocked || w->waiting_units || w->waiting || w->unserved || w->woken || w->verify)) {
     round_stop(a->round, w, *time); /* it waits for far-faults */
     return false;
   }
@@ -423,15 +432,15 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   if (a->t->lookup && u == &m->lsu) set_pace(&p, a->t, w->record);
   p.at = server_take(&u->port, *time, *time, 0);
   ps begun = p.at, next = event_own_next(a->heap);
-  if (m->round && next > m->round->until) next = m->round->until; /* a warp may go on then */
+  if (!plain && m->round && next > m->round->until) next = m->round->until; /* a warp may go on then */
   ps limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
   load_store_refresh(u);
   p.blocked = m->tlb_blocked && !u->seen_count; /* no line of it can be translated */
-  bool sent = send_lines(&p, limit);
+  bool sent = send_lines(&p, limit, plain);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;
     w->todo = lines_from(w->record, w->first_line);
-    sent = send_lines(&p, limit);
+    sent = send_lines(&p, limit, plain);
   }
   bool over = sent && p.at > begun;
   if (over) p.at += a->t->cycle + p.hold - p.step; /* its last line */
@@ -451,7 +460,7 @@ bool access_continue(access_path *a, warp *w, ps *time) {
    * for it again because another one had left. */
   if (!w->todo && !w->waiting_units) {
     if (a->t->shares_banks && u == &m->lsu) take_banks(&p, a->t, m, begun);
-    access_over(a, w);
+    access_over(a, w, plain);
     return true;
   }
   bool verified = w->verify;
@@ -465,4 +474,10 @@ bool access_continue(access_path *a, warp *w, ps *time) {
   warp_sleep(w, *time);
   if (!w->waiting_units) FF_PUSH(m->blocked_warps, w->index); /* not its own fault: the TLB is stopped */
   return false;
+}
+
+bool access_continue(access_path *a, warp *w, ps *time) {
+  if (!a->plain) return continue_as(a, w, time, false);
+  FF_CHECK_DEEP(!a->round && !a->controller && !a->tiers && !a->written && !learner_delays(a->learner));
+  return continue_as(a, w, time, true);
 }

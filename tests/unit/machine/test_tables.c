@@ -309,8 +309,15 @@ static void random_dirt(uint64_t sets, uint64_t ways) {
   for (int step = 0; step < 20000; step++) {
     uint64_t tag = 1 + random_below(sets * ways * 3 / 2 + 1), old;
     uint32_t set = (uint32_t)(tag % sets);
-    cache_line *line = cache_find(&c, set, tag);
-    if (!line) cache_retag(&c, set, line = cache_victim(&c, set, &old), tag);
+    cache_taken taken;
+    cache_line *line;
+    if (step % 2) {
+      cache_take(&c, set, tag, &taken);
+      line = taken.line;
+      assert_int_equal(line->tag, tag);
+    } else if (!(line = cache_find(&c, set, tag))) {
+      cache_retag(&c, set, line = cache_victim(&c, set, &old), tag);
+    }
     uint8_t sectors = (uint8_t)random_below(16), before = line->dirty, back = cache_write(&c, set, line, sectors, &old);
     assert_int_equal(line->dirty, before | sectors);
     if (back) {
@@ -348,15 +355,33 @@ static void random_cache(uint64_t most_sets, uint64_t ways) {
     uint32_t set = (uint32_t)(tag % sets);
     uint64_t *tags = &order[set * ways], at = 0;
     while (at < ways && tags[at] != tag) at++;
-    cache_line *line = cache_find(&c, set, tag);
-    assert_int_equal(line != NULL, at < ways);
-    if (!line) {
-      uint64_t old;
-      line = cache_victim(&c, set, &old);
+    bool absent = at == ways;
+    if (absent)
       for (at = 0; at + 1 < ways && tags[at]; at++) {} /* an empty one, else the last */
-      assert_int_equal(old, tags[at]);
-      cache_retag(&c, set, line, tag);
-      line->dirty = (uint8_t)tag;
+    cache_line *line;
+    if (random_below(2)) {
+      cache_taken taken;
+      cache_take(&c, set, tag, &taken);
+      line = taken.line;
+      assert_int_equal(taken.fresh, absent);
+      if (absent) {
+        assert_int_equal(taken.old_tag, tags[at]);
+        if (tags[at]) assert_int_equal(taken.old_dirty, (uint8_t)tags[at]);
+        assert_true(line->tag == tag && !line->valid && !line->dirty && !line->filled);
+        line->dirty = (uint8_t)tag;
+        line->valid = 15;
+        line->filled = 7;
+      }
+    } else {
+      line = cache_find(&c, set, tag);
+      assert_int_equal(line == NULL, absent);
+      if (!line) {
+        uint64_t old;
+        line = cache_victim(&c, set, &old);
+        assert_int_equal(old, tags[at]);
+        cache_retag(&c, set, line, tag);
+        line->dirty = (uint8_t)tag;
+      }
     }
     assert_int_equal(line->dirty, (uint8_t)tag);
     if (random_below(20) == 0) { /* drop it again */
