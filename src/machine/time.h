@@ -45,6 +45,11 @@ static inline ps slots_wait(const slots *s, ps at) { /* when one is free, at the
   return s->until[s->first] > at ? s->until[s->first] : at;
 }
 void slots_hold(slots *s, ps until); /* takes the place that slots_wait spoke of */
+/* Asks the host's caches for what slots_wait and slots_hold will look at first. */
+__attribute__((always_inline)) static inline void slots_prefetch(const slots *s) {
+  __builtin_prefetch(&s->until[s->first]);
+  __builtin_prefetch(&s->until[s->first + s->capacity - 1]);
+}
 /* A place may be held until a time that is not known yet, and is told later: slots_answer, for any one of these. */
 #define SLOTS_OPEN UINT64_MAX
 static inline bool slots_open(const slots *s) { return s->until[s->first + s->capacity - 1] == SLOTS_OPEN; }

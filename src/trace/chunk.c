@@ -540,6 +540,10 @@ static void cursor_enter(trace_reader *reader, trace_cursor *cursor, trace_page 
   if (page->size_class == PAGE_SPILLED) cursor_load(reader, cursor);
 }
 
+void trace_chunk_prefetch(const trace_chunk *chunk) {
+  for (uint32_t w = 0; w < chunk->warps && !chunk->empty; w++) __builtin_prefetch(chunk->streams[w].first);
+}
+
 void trace_cursor_open(trace_reader *reader, trace_chunk *chunk, uint32_t warp, trace_cursor *cursor) {
   *cursor = (trace_cursor){.chunk = chunk, .warp = warp, .at = only_exit};
   if (!chunk->empty) cursor_enter(reader, cursor, chunk->streams[warp].first);

@@ -574,6 +574,8 @@ typedef struct trace_cursor { /* a position in one warp's stream */
 /* The chunk of `block`; waits until it is published. Each reader takes each block of a launch exactly once, in
  * order. */
 trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint64_t block);
+/* Asks the host's caches for what opening a cursor of each warp will read. */
+void trace_chunk_prefetch(const trace_chunk *chunk);
 void trace_cursor_open(trace_reader *reader, trace_chunk *chunk, uint32_t warp, trace_cursor *cursor);
 const uint64_t *trace_cursor_turn(trace_reader *reader, trace_cursor *cursor); /* to the next page (slow path) */
 /* The next record's first word (an ACCESS's further words follow it in memory); valid until the next call. Not to be

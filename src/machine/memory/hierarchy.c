@@ -217,6 +217,11 @@ static inline ps l2_home(memory *y, const line_place *p, const request *r, const
 /* The slice of the other side that keeps copies of this one's lines, in the set with the same number. */
 static inline l2_slice *twin(const memory *y, const line_place *p) { return &y->slices[p->number ^ 1]; }
 
+/* Is the line the other side's for this SM, so that its loads look for a copy at the twin first? */
+static inline bool copied(const memory *y, const line_place *p, uint32_t sm) {
+  return y->crossing && (p->number & 1) != (sm & 1);
+}
+
 /* All of an access to an L2 of two sides. */
 struct l2_way {
   line_place home;    /* where it is, for l2_take */
@@ -429,12 +434,14 @@ static inline const known_line *known_line_at(memory *y, const sm *m, uint64_t p
 void memory_prefetch_far(memory *y, const sm *m, uint64_t address) {
   if (!peek(y, &address)) return;
   const known_line *known = known_line_at(y, m, address);
-  cache_prefetch_far(&known->place.slice->cache, known->place.set, known->place.tag);
+  const line_place *p = &known->place;
+  cache_prefetch_far(&p->slice->cache, p->set, p->tag);
+  if (copied(y, p, m->index)) cache_prefetch_far(&twin(y, p)->cache, p->set, p->tag);
   cache_prefetch_far(&m->l1, known->l1_set, l1_tag(m, address));
 }
 
 __attribute__((always_inline)) static inline void prefetch_slice(const line_place *p) {
-  __builtin_prefetch(&p->slice->mshrs.until[p->slice->mshrs.first]);
+  slots_prefetch(&p->slice->mshrs);
   __builtin_prefetch(p->bank);
   cache_prefetch_near(&p->slice->cache, p->set, p->tag);
 }
@@ -442,7 +449,12 @@ __attribute__((always_inline)) static inline void prefetch_slice(const line_plac
 void memory_prefetch_near(memory *y, const sm *m, uint64_t address) {
   if (!peek(y, &address)) return;
   const known_line *known = known_line_at(y, m, address);
-  prefetch_slice(&known->place);
+  const line_place *p = &known->place;
+  prefetch_slice(p);
+  if (copied(y, p, m->index)) {
+    slots_prefetch(&twin(y, p)->mshrs);
+    cache_prefetch_near(&twin(y, p)->cache, p->set, p->tag);
+  }
   cache_prefetch_near(&m->l1, known->l1_set, l1_tag(m, address));
 }
 

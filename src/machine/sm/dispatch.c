@@ -237,6 +237,7 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
     chunk = trace_reader_chunk(q->reader, k->launch, number);
     answers_lock(q->answers);
   }
+  trace_chunk_prefetch(chunk);
   *b = (block){
       .kernel = k, .chunk = chunk, .sm = m, .number = number, .live = k->warps_per_block, .serial = ++q->blocks_begun};
   position_begin(q, b, number);

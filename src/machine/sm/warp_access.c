@@ -345,7 +345,10 @@ static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t co
 
 void access_prefetch(const access_path *a, const warp *w) {
   if (!w->record) return;
-  __builtin_prefetch(maker(w));
+  const load_store *u = maker(w);
+  __builtin_prefetch(u);
+  __builtin_prefetch(&u->seen[0].here);
+  slots_prefetch(trace_access_is_load(*w->record) ? &w->sm->l1_mshrs : &w->sm->stores);
   __builtin_prefetch(&w->ring[w->loads % LOAD_RING]);
   const uint64_t *lines = w->record + 2 + w->first_line;
   uint32_t count = trace_access_lines(*w->record) - w->first_line;
