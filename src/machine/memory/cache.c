@@ -4,7 +4,7 @@
  * Sets of few ways keep a byte of each tag's hash and an age for each way, side by side, so that all ways are compared
  * at once; only a way whose byte agrees is looked at. Sets of many ways are searched through a hash of the tags, with
  * each set's lines in a ring in order of use. Both replace the same line: the least recently used one, empty lines
- * first. The ages of a set's ways are 0 to ways - 1, each once (cache_set). */
+ * first. The ages of a set's ways are 0 to ways - 1, each once (cache_set_is_whole). */
 #include "machine/memory/cache.h"
 
 #include <string.h>
@@ -19,28 +19,33 @@ static uint64_t lines_of(const cache *c) { return c->sets.by * c->ways; }
 /* ---- few ways ---- */
 
 bool cache_set_is_whole(const cache *c, uint32_t set) {
-  const cache_set *s = &c->few[set];
-  uint32_t seen = 0, ways = c->ways;
-  for (uint32_t w = 0; w < ways; w++) {
-    if (s->ages[w] < 0 || (uint32_t)s->ages[w] >= ways) return false;
-    seen |= UINT32_C(1) << s->ages[w];
+  const int8_t *ages = cache_ages(c, set);
+  uint64_t seen = 0;
+  for (uint32_t w = 0; w < c->ways; w++) {
+    if (ages[w] < 0 || (uint32_t)ages[w] >= c->ways) return false;
+    seen |= UINT64_C(1) << ages[w];
   }
-  return seen == UINT32_MAX >> (CACHE_FEW_WAYS - ways);
+  return seen == UINT64_MAX >> (CACHE_FEW_WAYS - c->ways);
+}
+
+static void few_init(cache *c, arena *a) {
+  c->half = 8;
+  while (c->half < c->ways) c->half *= 2;
+  c->few = arena_alloc(a, c->sets.by * 2 * c->half);
 }
 
 static void few_close(cache *c) {
-  cache_set empty = {.prints = {0}};
-  for (uint32_t w = 0; w < CACHE_FEW_WAYS; w++) empty.ages[w] = (int8_t)(w < c->ways ? w : CACHE_NO_WAY);
-  for (uint64_t set = 0; set < c->sets.by; set++) c->few[set] = empty;
+  uint8_t empty[2 * CACHE_FEW_WAYS] = {0};
+  for (uint32_t w = 0; w < c->half; w++) empty[c->half + w] = (uint8_t)(w < c->ways ? w : CACHE_NO_WAY);
+  for (uint32_t set = 0; set < c->sets.by; set++) memcpy(cache_prints(c, set), empty, 2 * (size_t)c->half);
 }
 
 static inline cache_line *few_find(cache *c, uint32_t set, uint64_t tag) {
-  cache_set *s = &c->few[set];
   cache_line *lines = &c->lines[(uint64_t)set * c->ways];
-  for (uint32_t ways = cache_ways_with(s->prints, cache_print(tag), c->ways); ways; ways &= ways - 1) {
-    uint32_t way = (uint32_t)__builtin_ctz(ways);
+  for (uint64_t ways = cache_ways_with(c, cache_prints(c, set), cache_print(tag)); ways; ways &= ways - 1) {
+    uint32_t way = (uint32_t)__builtin_ctzll(ways);
     if (lines[way].tag != tag) continue;
-    cache_use_way(s, way, c->ways);
+    cache_use_way(c, set, way);
     return &lines[way];
   }
   return NULL;
@@ -129,7 +134,7 @@ void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways) {
     rings_init(c, a);
     return;
   }
-  c->few = arena_alloc(a, c->sets.by * sizeof *c->few);
+  few_init(c, a);
   few_close(c);
 }
 
@@ -144,8 +149,7 @@ cache_line *cache_find(cache *c, uint32_t set, uint64_t tag) {
 }
 
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
-  uint64_t victim =
-      c->few ? (uint64_t)set * c->ways + cache_way_to_go(c, &c->few[set]) : c->rings[head_of(c, set)].newer;
+  uint64_t victim = c->few ? (uint64_t)set * c->ways + cache_way_to_go(c, set) : c->rings[head_of(c, set)].newer;
   *old_tag = c->lines[victim].tag;
   return &c->lines[victim];
 }
@@ -180,8 +184,8 @@ void cache_retag(cache *c, uint32_t set, cache_line *line, uint64_t tag) {
   if (c->few) {
     uint32_t way = index - set * c->ways;
     FF_CHECK(way < c->ways);
-    c->few[set].prints[way] = tag ? cache_print(tag) : 0;
-    cache_use_way(&c->few[set], way, c->ways);
+    cache_prints(c, set)[way] = tag ? cache_print(tag) : 0;
+    cache_use_way(c, set, way);
     FF_CHECK_DEEP(cache_set_is_whole(c, set));
   } else {
     rehash(c, index, tag);

@@ -23,12 +23,7 @@ typedef struct cache_line {
   uint8_t valid, dirty, pending; /* sector masks; pending is part of valid */
   uint32_t filled;               /* machines with stacks: versions_now when it became this line */
 } cache_line;
-enum { CACHE_FEW_WAYS = 32 };
-/* A set of few ways, in one line of the host's cache: which ways may have a tag, and which was used when. */
-typedef struct cache_set {
-  uint8_t prints[CACHE_FEW_WAYS]; /* of the tag, by a hash; 0: empty */
-  int8_t ages[CACHE_FEW_WAYS];    /* 0: the youngest; each way's is another. CACHE_NO_WAY: there is no such way */
-} cache_set;
+enum { CACHE_FEW_WAYS = 64 };
 typedef struct cache_ring {
   uint32_t newer, older, next;
 } cache_ring;
@@ -37,13 +32,17 @@ typedef struct cache_dirt { /* of a set: its dirty lines, and where the last one
 } cache_dirt;
 typedef struct cache {
   cache_line *lines; /* sets x ways */
-  cache_set *few;    /* few ways; NULL: */
+  /* Few ways: for each set a byte for each way that says which tags it may have (by a hash of the tag; 0: it is empty),
+   * and behind `half` bytes another one for each that says when it was used: 0 is the youngest, each way's is another,
+   * and that of no way is CACHE_NO_WAY. NULL: */
+  uint8_t *few;
   cache_ring *rings; /* many ways: each set's lines in order of use, and what hangs behind them in a bucket */
   uint32_t *buckets; /* many ways: line + 1 by hash of the tag */
   cache_dirt *dirt;  /* per set; NULL: all lines may be dirty */
   divider sets;
   uint64_t room; /* sets that it began with; `sets` are the first of them */
   uint32_t ways; /* of each set */
+  uint32_t half; /* few ways: 8, 16, 32 or 64, no less than `ways` */
   uint32_t bucket_mask;
   uint32_t dirty_ways; /* with `dirt`: of a set, how many may be */
 } cache;
@@ -75,18 +74,32 @@ static inline void cache_take(cache *c, uint32_t set, uint64_t tag, cache_taken 
 
 /* ---- what is inline, as every line goes through it ---- */
 
-/* A bit for each of the first `ways` bytes that is the value. */
-static inline uint32_t cache_ways_with(const void *bytes, uint8_t value, uint32_t ways) {
+static inline uint8_t *cache_prints(const cache *c, uint32_t set) { return c->few + (uint64_t)set * 2 * c->half; }
+static inline int8_t *cache_ages(const cache *c, uint32_t set) { return (int8_t *)cache_prints(c, set) + c->half; }
+
+#if defined(__SSE2__)
+static inline uint64_t cache_equal(const __m128i *bytes, __m128i wanted) {
+  return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(bytes), wanted));
+}
+#endif
+
+/* A bit for each way whose byte is the value. */
+static inline uint64_t cache_ways_with(const cache *c, const void *bytes, uint8_t value) {
+  uint64_t found = 0;
 #if defined(__SSE2__)
   __m128i wanted = _mm_set1_epi8((char)value);
-  const __m128i *half = bytes;
-  uint32_t found = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(half), wanted));
-  if (ways > 16) found |= (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(half + 1), wanted)) << 16;
+  const __m128i *piece = bytes;
+  if (c->half == 8) {
+    found = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadl_epi64(piece), wanted));
+  } else {
+    found = cache_equal(piece, wanted);
+    if (c->half > 16) found |= cache_equal(piece + 1, wanted) << 16;
+    if (c->half > 32) found |= cache_equal(piece + 2, wanted) << 32 | cache_equal(piece + 3, wanted) << 48;
+  }
 #else
-  uint32_t found = 0;
-  for (uint32_t w = 0; w < CACHE_FEW_WAYS; w++) found |= (uint32_t)(((const uint8_t *)bytes)[w] == value) << w;
+  for (uint32_t w = 0; w < c->ways; w++) found |= (uint64_t)(((const uint8_t *)bytes)[w] == value) << w;
 #endif
-  return found & UINT32_MAX >> (CACHE_FEW_WAYS - ways);
+  return found & UINT64_MAX >> (CACHE_FEW_WAYS - c->ways);
 }
 
 static inline uint8_t cache_print(uint64_t tag) {
@@ -94,30 +107,41 @@ static inline uint8_t cache_print(uint64_t tag) {
   return hash ? hash : 1;
 }
 
-/* Those of so many ways that were younger are older by one now. All ages are written at once, as they are read: a byte
- * of them that is written alone would hold the next read of them up. */
-static inline void cache_use_way(cache_set *s, uint32_t way, uint32_t ways) {
-  int8_t before = s->ages[way];
+#if defined(__SSE2__)
+static inline __m128i cache_older(__m128i ages, __m128i was) {
+  __m128i older = _mm_sub_epi8(ages, _mm_cmpgt_epi8(was, ages));
+  return _mm_andnot_si128(_mm_cmpeq_epi8(ages, was), older);
+}
+static inline void cache_make_older(__m128i *ages, __m128i was) {
+  _mm_store_si128(ages, cache_older(_mm_load_si128(ages), was));
+}
+#endif
+
+/* Ways that were younger are older by one now. All ages are written at once, as they are read: a byte of them that is
+ * written alone would hold the next read of them up. */
+static inline void cache_use_way(cache *c, uint32_t set, uint32_t way) {
+  int8_t *ages = cache_ages(c, set), before = ages[way];
   if (!before) return;
 #if defined(__SSE2__)
-  __m128i *half = (__m128i *)s->ages, was = _mm_set1_epi8(before);
-  for (uint32_t i = 0; i <= (ways > 16); i++) {
-    __m128i ages = _mm_load_si128(&half[i]), older = _mm_sub_epi8(ages, _mm_cmpgt_epi8(was, ages));
-    _mm_store_si128(&half[i], _mm_andnot_si128(_mm_cmpeq_epi8(ages, was), older));
+  __m128i *piece = (__m128i *)(void *)ages, was = _mm_set1_epi8(before);
+  if (c->half == 8) {
+    _mm_storel_epi64(piece, cache_older(_mm_loadl_epi64(piece), was));
+    return;
   }
+  cache_make_older(piece, was);
+  if (c->half > 16) cache_make_older(piece + 1, was);
+  if (c->half > 32) cache_make_older(piece + 2, was);
+  if (c->half > 32) cache_make_older(piece + 3, was);
 #else
-  for (uint32_t w = 0; w < ways; w++) {
-    int8_t age = s->ages[w];
-    s->ages[w] = age == before ? 0 : (int8_t)(age + (age < before));
-  }
+  for (uint32_t w = 0; w < c->ways; w++) ages[w] = ages[w] == before ? 0 : (int8_t)(ages[w] + (ages[w] < before));
 #endif
 }
 
 /* An empty way, else the oldest. */
-static inline uint32_t cache_way_to_go(const cache *c, const cache_set *s) {
-  uint32_t ways = cache_ways_with(s->prints, 0, c->ways);
-  if (!ways) ways = cache_ways_with(s->ages, (uint8_t)(c->ways - 1), c->ways);
-  return (uint32_t)__builtin_ctz(ways);
+static inline uint32_t cache_way_to_go(const cache *c, uint32_t set) {
+  uint64_t ways = cache_ways_with(c, cache_prints(c, set), 0);
+  if (!ways) ways = cache_ways_with(c, cache_ages(c, set), (uint8_t)(c->ways - 1));
+  return (uint32_t)__builtin_ctzll(ways);
 }
 
 static inline uint32_t *cache_bucket(const cache *c, uint64_t tag) {
@@ -128,14 +152,18 @@ static inline uint32_t *cache_bucket(const cache *c, uint64_t tag) {
 /* Ask the host's caches for what cache_find(c, set, tag) and cache_victim will read: `far` first, `near` some lines
  * later. (gcc drops calls of functions that do nothing else: they must be no calls.) */
 __attribute__((always_inline)) static inline void cache_prefetch_far(const cache *c, uint32_t set, uint64_t tag) {
-  if (c->few) __builtin_prefetch(&c->few[set]);
-  else __builtin_prefetch(cache_bucket(c, tag));
+  if (!c->few) {
+    __builtin_prefetch(cache_bucket(c, tag));
+    return;
+  }
+  __builtin_prefetch(cache_prints(c, set));
+  if (c->half == CACHE_FEW_WAYS) __builtin_prefetch(cache_ages(c, set)); /* a line of the host's each */
 }
 
 __attribute__((always_inline)) static inline void cache_prefetch_near(const cache *c, uint32_t set, uint64_t tag) {
   if (c->few) {
-    uint32_t ways = cache_ways_with(c->few[set].prints, cache_print(tag), c->ways),
-             way = ways ? (uint32_t)__builtin_ctz(ways) : cache_way_to_go(c, &c->few[set]);
+    uint64_t ways = cache_ways_with(c, cache_prints(c, set), cache_print(tag));
+    uint32_t way = ways ? (uint32_t)__builtin_ctzll(ways) : cache_way_to_go(c, set);
     const cache_line *line = &c->lines[(uint64_t)set * c->ways + way];
     __builtin_prefetch(line);
     __builtin_prefetch(&line->filled); /* every fourth lies in two lines of the host's */
@@ -155,25 +183,24 @@ __attribute__((always_inline)) static inline void cache_take(cache *c, uint32_t 
     cache_take_hashed(c, set, tag, t);
     return;
   }
-  cache_set *s = &c->few[set];
+  uint8_t *prints = cache_prints(c, set), print = cache_print(tag);
   cache_line *lines = &c->lines[(uint64_t)set * c->ways];
-  uint8_t print = cache_print(tag);
   t->fresh = false;
-  for (uint32_t ways = cache_ways_with(s->prints, print, c->ways); ways; ways &= ways - 1) {
-    uint32_t way = (uint32_t)__builtin_ctz(ways);
+  for (uint64_t ways = cache_ways_with(c, prints, print); ways; ways &= ways - 1) {
+    uint32_t way = (uint32_t)__builtin_ctzll(ways);
     t->line = &lines[way];
     if (t->line->tag != tag) continue;
-    cache_use_way(s, way, c->ways);
+    cache_use_way(c, set, way);
     return;
   }
-  uint32_t way = cache_way_to_go(c, s);
+  uint32_t way = cache_way_to_go(c, set);
   cache_line *line = t->line = &lines[way];
   t->fresh = true;
   t->old_tag = line->tag;
   t->old_dirty = line->dirty;
   if (c->dirt && line->dirty) c->dirt[set].lines--;
-  s->prints[way] = print;
-  cache_use_way(s, way, c->ways);
+  prints[way] = print;
+  cache_use_way(c, set, way);
   FF_CHECK_DEEP(cache_set_is_whole(c, set));
   line->tag = tag;
   line->valid = line->dirty = 0;

@@ -424,6 +424,7 @@ __attribute__((always_inline)) static inline bool continue_as(access_path *a, wa
   sm *m = w->sm;
   load_store *u = maker(w);
   if (!unit_enter(a, u, w)) return false;
+  if (u->first) __builtin_prefetch(&a->warps->items[u->first]->next); /* for unit_leave */
   if (!plain && a->round &&
       (m->tlb_blocked || w->waiting_units || w->waiting || w->unserved || w->woken || w->verify)) {
     round_stop(a->round, w, *time); /* it waits for far-faults */

@@ -340,6 +340,7 @@ static void test_dirty_lines(void **state) {
   random_dirt(7, 4);
   random_dirt(5, 20);
   random_dirt(3, 48);
+  random_dirt(3, 70);
 }
 
 static void random_cache(uint64_t most_sets, uint64_t ways) {
@@ -425,8 +426,14 @@ static void test_cache(void **state) {
   random_cache(7, 4);
   random_cache(16, 8);
   random_cache(5, 20);
+  random_cache(9, 9);
+  random_cache(3, 16);
+  random_cache(3, 17);
   random_cache(1, 32);
   random_cache(3, 33);
+  random_cache(2, 48);
+  random_cache(2, 64);
+  random_cache(2, 65);
   random_cache(4, 100);
 }
 
