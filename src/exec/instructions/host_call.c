@@ -217,6 +217,13 @@ bool core_device_free(core_warp *w, uint64_t address) {
   return heap && exec_heap_release(heap, address);
 }
 
+/* The program's own call of malloc. False: there was no room, and other threads may make some. */
+static bool malloc_called(core_warp *w, const exec_call *call, uint32_t lane) {
+  uint64_t address = core_device_malloc(w, core_argument(w, call, 0, lane));
+  give_result(w, call, lane, address);
+  return address;
+}
+
 /* The program's own call of free. */
 static void free_called(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address) {
   exec_checker *checker = w->launch->checker;
@@ -238,13 +245,14 @@ static void set_condition(core_warp *w, const exec_instr *i, uint64_t handle, ui
 
 void core_host_call(core_warp *w, const exec_instr *i) {
   const exec_call *call = i->side;
+  bool served = true;
   core_count(w, i->index + 1);
   for (uint32_t m = w->active; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
     switch (call->host) {
     case EXEC_HOST_VPRINTF: call_vprintf(w, i, call, lane); break;
     case EXEC_HOST_ASSERT: call_assert(w, i, call, lane);
-    case EXEC_HOST_MALLOC: give_result(w, call, lane, core_device_malloc(w, core_argument(w, call, 0, lane))); break;
+    case EXEC_HOST_MALLOC: served &= malloc_called(w, call, lane); break;
     case EXEC_HOST_FREE: free_called(w, i, lane, core_argument(w, call, 0, lane)); break;
     case EXEC_HOST_CONDITION:
       set_condition(w, i, core_argument(w, call, 0, lane), (uint32_t)core_argument(w, call, 1, lane), lane);
@@ -252,4 +260,5 @@ void core_host_call(core_warp *w, const exec_instr *i) {
     default: give_result(w, call, lane, core_child_call(w, i, lane));
     }
   }
+  if (!served) core_poll(w); /* a loop around it waits for a thread that frees */
 }

@@ -182,6 +182,27 @@ static void test_device_malloc(void **state) {
   close_ptx(t);
 }
 
+/* Threads that ask for more than the heap has until others free theirs: lanes of a warp, warps and blocks, which get it
+ * one after the other. A try without success ends a turn as a look at memory does, or these would take minutes. */
+static void test_threads_wait_for_heap(void **state) {
+  kernel_test *t = open_body(
+      ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n", AT
+      "mov.u32 %r5, 0; L: { .param .b64 n; .param .b64 r; st.param.b64 [n], 40000; call.uni (r), malloc, (n); ld.param.b64 %rd5, [r]; } setp.eq.s64 %p1, %rd5, 0; @%p1 bra L;"
+      "st.u32 [%rd5], %r4; ld.u32 %r5, [%rd5]; { .param .b64 p; st.param.b64 [p], %rd5; call.uni free, (p); } st.global.u32 [%rd2], %r5;");
+  enum { BLOCKS = 8, THREADS = 64 };
+  uint64_t out = buffer(t, 4 * BLOCKS * THREADS);
+  t->config.heap_bytes = 100000;
+  t->config.resident_blocks = BLOCKS;
+  for (uint32_t threads = 1; threads <= 2; threads++) {
+    t->config.threads = threads;
+    memset(u32_at(out), 0xff, 4 * BLOCKS * THREADS);
+    run(t, "k", BLOCKS, THREADS, out, 0);
+    for (uint32_t n = 0; n < BLOCKS * THREADS; n++) assert_int_equal(u32_at(out)[n], n);
+    assert_true(t->stats.warp_instructions < 3000000);
+  }
+  close_ptx(t);
+}
+
 static void test_host_memory(void **state) {
   kernel_test *t = open_body("", AT "ld.global.u32 %r5, [%rd2]; add.u32 %r5, %r5, 1; st.global.u32 [%rd2], %r5;");
   static uint32_t host[64];
@@ -486,6 +507,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_wait_for_
                                           cmocka_unit_test(test_printing_own_strings),
                                           cmocka_unit_test(test_printing_before_fault),
                                           cmocka_unit_test(test_device_malloc),
+                                          cmocka_unit_test(test_threads_wait_for_heap),
                                           cmocka_unit_test(test_host_memory),
                                           cmocka_unit_test(test_shapes),
                                           cmocka_unit_test(test_fork)};

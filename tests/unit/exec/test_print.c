@@ -12,6 +12,7 @@
 
 #include "exec/memory/heap.h"
 #include "exec/instructions/kernel_printf.h"
+#include "unit/share.h"
 
 static exec_memory *memory;
 static char *arena; /* 4 KiB of device memory */
@@ -128,10 +129,79 @@ static void test_heap(void **state) {
   assert_false(exec_heap_release(heap, a));      /* twice */
   assert_false(exec_heap_release(heap, b + 16)); /* inside a block */
   assert_true(exec_heap_release(heap, 0));
-  assert_int_equal(exec_heap_malloc(heap, 128), a); /* used again */
+  assert_int_equal(exec_heap_malloc(heap, 112), a); /* used again */
   int blocks = 0;
   while (exec_heap_malloc(heap, 1024)) blocks++;
-  assert_int_equal(blocks, 63); /* 64 KiB less the first two blocks of 128 bytes */
+  assert_int_equal(blocks, 63); /* 64 KiB less two blocks of 112 bytes */
+  exec_heap_free(heap);
+}
+
+/* What was freed can be had in other sizes, smaller and larger. */
+static void test_heap_in_other_sizes(void **state) {
+  exec_heap *heap;
+  uint64_t blocks[64], all;
+  assert_int_equal(exec_heap_create(memory, 1 << 16, &heap, NULL), FF_OK);
+  for (int round = 0; round < 2; round++) {
+    assert_true((all = exec_heap_malloc(heap, 1 << 16)) != 0);
+    assert_int_equal(exec_heap_malloc(heap, 1), 0);
+    assert_true(exec_heap_release(heap, all));
+    for (int n = 0; n < 64; n++) assert_true((blocks[n] = exec_heap_malloc(heap, 1009)) != 0);
+    assert_int_equal(exec_heap_malloc(heap, 1), 0);
+    for (int n = 0; n < 64; n++) assert_true(exec_heap_release(heap, blocks[n * 37 % 64]));
+  }
+  /* of two holes of nearly one size the one that was made first fits, and no other */
+  const uint64_t sizes[] = {33 * 16, 16, 32 * 16, 65536 - 66 * 16};
+  for (int n = 0; n < 4; n++) assert_true((blocks[n] = exec_heap_malloc(heap, sizes[n])) != 0);
+  assert_true(exec_heap_release(heap, blocks[0]) && exec_heap_release(heap, blocks[2]));
+  assert_int_equal(exec_heap_malloc(heap, 33 * 16), blocks[0]);
+  exec_heap_free(heap);
+}
+
+/* Any sizes in any order against a map of units: a block lies in what was free, and 0 is said only if nothing is large
+ * enough. */
+static void test_heap_at_random(void **state) {
+  enum { UNITS = 1000, BLOCKS = 300, STEPS = SHARE(60000, 6000) };
+  struct {
+    uint64_t address, bytes;
+  } blocks[BLOCKS] = {{0}};
+  bool taken[UNITS] = {false};
+  uint64_t seed = 1, base = 0, used = 0, refused = 0;
+  exec_heap *heap;
+  assert_int_equal(exec_heap_create(memory, 16 * UNITS + 9, &heap, NULL), FF_OK);
+  for (int step = 0; step < STEPS; step++) {
+    seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    uint32_t which = (uint32_t)(seed >> 33) % BLOCKS, draw = (uint32_t)(seed >> 44), from, length = 0;
+    if (blocks[which].address) {
+      assert_int_equal(exec_heap_block_bytes(heap, blocks[which].address), blocks[which].bytes);
+      assert_true(exec_heap_release(heap, blocks[which].address));
+      assert_false(exec_heap_release(heap, blocks[which].address));
+      from = (uint32_t)(blocks[which].address - base) / 16;
+      memset(&taken[from], 0, (blocks[which].bytes + 15) / 16);
+      used -= blocks[which].bytes;
+      blocks[which].address = 0;
+    } else {
+      uint64_t bytes = 1 + (draw % 16 ? draw / 16 % 200 : draw / 16 % 9000), units = (bytes + 15) / 16;
+      uint64_t address = exec_heap_malloc(heap, bytes), nearest;
+      if (!base) base = address;
+      if (!address) {
+        for (from = 0; from < UNITS && length < units; from++) length = taken[from] ? 0 : length + 1;
+        assert_true(length < units);
+        refused++;
+        continue;
+      }
+      from = (uint32_t)(address - base) / 16;
+      assert_true(address >= base && address % 16 == 0 && from + units <= UNITS);
+      for (uint32_t n = 0; n < units; n++) assert_false(taken[from + n]);
+      memset(&taken[from], 1, units);
+      assert_int_equal(exec_heap_nearest(heap, address + bytes / 2, &nearest), address);
+      assert_int_equal(nearest, bytes);
+      blocks[which].address = address;
+      blocks[which].bytes = bytes;
+      used += bytes;
+    }
+    assert_int_equal(exec_heap_used(heap), used);
+  }
+  assert_true(refused > STEPS / 100 && refused < STEPS / 2);
   exec_heap_free(heap);
 }
 
@@ -144,6 +214,8 @@ int main(void) {
       cmocka_unit_test(test_strings_in_no_allocation),
       cmocka_unit_test(test_hostile_formats),
       cmocka_unit_test(test_heap),
+      cmocka_unit_test(test_heap_in_other_sizes),
+      cmocka_unit_test(test_heap_at_random),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
