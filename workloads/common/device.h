@@ -80,6 +80,9 @@ DEVICE float __fmul_rn(float a, float b) {
 }
 DEVICE float sqrtf(float a) { return __nvvm_sqrt_rn_f(a); }
 DEVICE float rsqrtf(float a) { return __nvvm_rsqrt_approx_f(a); }
+/* sin.approx, cos.approx */
+DEVICE float sinf(float a) { return __nvvm_sin_approx_f(a); }
+DEVICE float cosf(float a) { return __nvvm_cos_approx_f(a); }
 DEVICE float fabsf(float a) { return __builtin_fabsf(a); }
 DEVICE int __popc(unsigned a) { return __builtin_popcount(a); }
 DEVICE int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
