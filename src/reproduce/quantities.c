@@ -54,7 +54,23 @@ double repro_transfer_share(const repro_measured *a, const repro_measured *b) {
   return over((double)a->counters.transfer_ps, (double)a->counters.kernel_ps + (double)a->counters.transfer_ps);
 }
 
+/* What a copying program leaves out, results and scratch memory, takes the link as well, at the rate of its copies. */
+static double all_copied_ps(const repro_measured *m) {
+  double footprint = (double)m->counters.footprint_bytes, copied = (double)m->counters.h2d_bytes;
+  double left_out = footprint > copied ? footprint - copied : 0;
+  return (double)m->counters.time_ps + left_out * over((double)m->counters.h2d_busy_ps, copied);
+}
+
+double repro_time_over_all_copied(const repro_measured *a, const repro_measured *b) {
+  return over((double)a->counters.time_ps, all_copied_ps(b));
+}
+
+double repro_speed_over_all_copied(const repro_measured *a, const repro_measured *b) {
+  return over(all_copied_ps(b), (double)a->counters.time_ps);
+}
+
 bool repro_is_gain(repro_quantity quantity) {
   return quantity == repro_time_ratio || quantity == repro_speedup || quantity == repro_kernel_time_ratio ||
-         quantity == repro_kernel_speedup;
+         quantity == repro_kernel_speedup || quantity == repro_time_over_all_copied ||
+         quantity == repro_speed_over_all_copied;
 }

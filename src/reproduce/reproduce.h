@@ -262,6 +262,10 @@ ff_status repro_cells_read(repro_data *data, uint32_t program, uint32_t first, u
 bool repro_is_gain(repro_quantity quantity);
 double repro_time_ratio(const repro_measured *a, const repro_measured *b); /* a's time over b's */
 double repro_speedup(const repro_measured *a, const repro_measured *b);    /* b's time over a's */
+/* a's time over b's, and b's over a's, where b copies first: all memory that the program allocates, also what it does
+ * not copy itself, as where all pages lie in the CPU's memory at first. Nothing, if b copies nothing. */
+double repro_time_over_all_copied(const repro_measured *a, const repro_measured *b);
+double repro_speed_over_all_copied(const repro_measured *a, const repro_measured *b);
 /* the share of the speed that a loses against b */
 double repro_time_lost(const repro_measured *a, const repro_measured *b);
 double repro_time_saved(const repro_measured *a, const repro_measured *b); /* the share of b's time that a saves */

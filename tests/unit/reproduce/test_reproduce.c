@@ -149,6 +149,16 @@ static void test_quantities(void **state) {
   const repro_measured b = {.counters = {.time_ps = 5000000, .kernel_ps = 4000000, .h2d_bytes = 200}}, none = {0};
   assert_within(repro_time_ratio(&a, &b), 0.8, 1e-12);
   assert_within(repro_speedup(&a, &b), 1.25, 1e-12);
+  /* what b does not copy: 100 of 300 bytes, in 0.3 us, as it copies 200 in 0.6; a copies more than its footprint */
+  const repro_measured copies = {
+      .counters = {.time_ps = 5000000, .h2d_busy_ps = 600000, .h2d_bytes = 200, .footprint_bytes = 300}};
+  const repro_measured again = {
+      .counters = {.time_ps = 5000000, .h2d_busy_ps = 600000, .h2d_bytes = 300, .footprint_bytes = 200}};
+  assert_within(repro_time_over_all_copied(&a, &copies), 4.0 / 5.3, 1e-12);
+  assert_within(repro_speed_over_all_copied(&a, &copies), 5.3 / 4, 1e-12);
+  assert_within(repro_time_over_all_copied(&a, &again), 0.8, 1e-12);
+  assert_true(isnan(repro_time_over_all_copied(&a, &none)));
+  assert_true(repro_is_gain(repro_time_over_all_copied) && repro_is_gain(repro_speed_over_all_copied));
   assert_within(repro_time_lost(&b, &a), 0.2, 1e-12);
   assert_within(repro_time_saved(&a, &b), 0.2, 1e-12);
   assert_within(repro_kernel_speedup(&a, &b), 4.0 / 3, 1e-12);
