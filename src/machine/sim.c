@@ -34,8 +34,8 @@ static ff_status check_spec(const machine_spec *spec, ff_error *error) {
     return ff_fail(error, FF_INVALID, "%s: page_bytes and fault_page_bytes must be powers of two", spec->name);
   if (spec->l2_slices % spec->channels)
     return ff_fail(error, FF_INVALID, "%s: l2_slices must be a multiple of channels", spec->name);
-  if (spec->l2_copies && (spec->channels % 2 || spec->side_masks.count))
-    return ff_fail(error, FF_INVALID, "%s: l2_copies needs an even number of channels, and no side_masks", spec->name);
+  if (spec->l2_copies && spec->channels % 2)
+    return ff_fail(error, FF_INVALID, "%s: l2_copies needs an even number of channels", spec->name);
   if (spec->fault_page_bytes < FF_PAGE_BYTES || spec->fault_page_bytes > 2 << 20 || spec->page_bytes < FF_PAGE_BYTES)
     return ff_fail(error, FF_INVALID, "%s: page_bytes must be at least 4K, fault_page_bytes 4K to 2M", spec->name);
   if (spec->l2_bytes / spec->l2_slices < TRACE_LINE_BYTES)

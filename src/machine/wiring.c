@@ -4,11 +4,18 @@
 #include "machine/host/peers.h"
 #include "machine/simulation.h"
 
+/* Of which address bits the parity is the side of an L2 that has two: all that number pieces of 256 bytes, where the
+ * machine file does not say. */
+static uint64_t side_mask(const machine_spec *spec) {
+  return spec->side_masks.count ? spec->side_masks.masks[0] : ~UINT64_C(255);
+}
+
 /* L1s, L2 and DRAM, and where in physical memory an address is. */
 static void wire_memory(sim *s, device *d) {
   const machine_spec *spec = s->spec;
   const tenant *own = &d->whole->tenants[s->tenant];
   bool divided = d->isolation == SIM_ISOLATION_SM_MEMORY;
+  uint64_t slices = spec->l2_copies ? spec->l2_slices / 2 : spec->l2_slices;
   s->memory = (memory){.spec = spec,
                        .t = &s->t,
                        .hash = d->hash,
@@ -22,9 +29,12 @@ static void wire_memory(sim *s, device *d) {
                        .crossing = spec->l2_copies ? d->crossing : NULL,
                        .channels = d->channels,
                        .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
-                       .by_slices = divider_make(spec->l2_slices),
+                       .by_slices = divider_make(slices),
                        .by_row = divider_make(spec->row_bytes),
                        .by_banks = divider_make(spec->banks),
+                       .first_slices = spec->slice_permutation ? slices : 0,
+                       .side_mask = side_mask(spec),
+                       .granule = (side_mask(spec) & -side_mask(spec)) >> 8,
                        .bank_bits = spec->bank_permutation ? (uint32_t)__builtin_ctzll(spec->banks) : 0};
   s->placing = (placing){.hash = d->hash,
                          .frames = d->frames,

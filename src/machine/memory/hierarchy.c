@@ -27,12 +27,32 @@ static inline uint64_t bank_number(const memory *y, uint64_t row_number, uint64_
   return (row_number - row * y->by_banks.by) ^ (mixed & ((UINT64_C(1) << bits) - 1));
 }
 
+/* The slice of the piece `number` of a round of them, which has one piece for each slice: rounds begin at slices that
+ * no stride of addresses keeps to, as the folded number of the round times 2^32 over the golden ratio (Knuth, volume 3,
+ * section 6.4) says, read as a fraction of the slices. */
+static inline uint64_t slice_in_round(const memory *y, uint64_t number, uint64_t round) {
+  uint32_t mixed = (uint32_t)(round ^ round >> 5) * UINT32_C(0x9e3779b1);
+  number += mixed * y->first_slices >> 32;
+  return number < y->by_slices.by ? number : number - y->by_slices.by;
+}
+
+/* As many lines in a row as a slice has sets have one each; where rounds are permuted, the next as many begin a set
+ * further, as in an L1 with hashed sets (l1_set). */
+static inline uint32_t set_in_slice(const memory *y, const divider *sets, uint64_t line) {
+  return (uint32_t)modulo(y->first_slices ? line + divide(line, sets) : line, sets);
+}
+
 /* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose
- * rows go round its banks. Where the L2 has two sides, slices 2 i and 2 i + 1 are each other's: two neighbours go to
- * them in an order that no stride of addresses keeps to. */
+ * rows go round its banks. Where the L2 has two sides, slices 2 i and 2 i + 1 are each other's: of two neighbouring
+ * granules of memory each side has one, and the pieces of its granules go round its slices. */
 static inline void place_interleaved(const memory *y, uint64_t address, line_place *p) {
-  uint64_t piece = address >> 8, inside = divide(piece, &y->by_slices), number = piece - inside * y->by_slices.by;
-  if (y->crossing) number = (number & ~UINT64_C(1)) | (uint64_t)__builtin_parityll(piece);
+  uint64_t piece = address >> 8, side = 0;
+  if (y->crossing) {
+    side = (uint64_t)__builtin_parityll(address & y->side_mask);
+    piece = (piece & (y->granule - 1)) | (piece >> 1 & ~(y->granule - 1));
+  }
+  uint64_t inside = divide(piece, &y->by_slices), number = slice_in_round(y, piece - inside * y->by_slices.by, inside);
+  if (y->crossing) number = number << 1 | side;
   l2_slice *slice = &y->slices[number];
   uint64_t line = inside << 1 | (address >> 7 & 1);
   uint64_t local = (inside * y->slices_per_channel + slice->part) << 8 | (address & 255);
@@ -41,7 +61,7 @@ static inline void place_interleaved(const memory *y, uint64_t address, line_pla
   p->bank = &slice->channel->banks[bank_number(y, row_number, row)];
   p->row = (int64_t)row;
   p->tag = (address >> 7) + 1;
-  p->set = (uint32_t)modulo(line, &slice->cache.sets);
+  p->set = set_in_slice(y, &slice->cache.sets, line);
   p->number = (uint32_t)number;
 }
 

@@ -124,10 +124,12 @@ static void divide_translation(const machine_spec *spec, const machine_profile *
   slice->l2_tlb_entries = part(spec->l2_tlb_entries / ways, p, slices) * ways;
 }
 
-/* Which address is in which module is known of the whole GPU: a slice's pieces go round its modules. */
+/* Which address is in which module is known of the whole GPU: a slice's pieces go round its modules. Of two sides it
+ * has those of the GPU. */
 static void interleave(machine_spec *slice) {
   memset(slice->address_map, 0, sizeof slice->address_map);
-  slice->module_masks = slice->bank_masks = slice->set_masks = slice->side_masks = (machine_mask_table){.count = 0};
+  slice->module_masks = slice->bank_masks = slice->set_masks = (machine_mask_table){.count = 0};
+  if (!slice->l2_copies) slice->side_masks = (machine_mask_table){.count = 0};
   slice->piece_bytes = slice->polynomial = 0;
 }
 

@@ -276,6 +276,7 @@ ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, 
 }
 
 static bool power_of_two(uint64_t value) { return value && !(value & (value - 1)); }
+static int lowest_bit(uint64_t mask) { return mask ? __builtin_ctzll(mask) : 64; }
 
 /* ---- address hashes ---- */
 
@@ -415,6 +416,9 @@ static ff_status check_tiers(const machine_spec *spec, ff_error *error) {
 ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
   if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
+  if (spec->l2_copies && spec->side_masks.count &&
+      (lowest_bit(spec->side_masks.masks[0]) < 8 || lowest_bit(spec->side_masks.masks[0]) > 20))
+    return ff_fail(error, FF_INVALID, "with l2_copies the lowest bit of side_masks must be 8 to 20");
   if (spec->bank_permutation && !power_of_two(spec->banks))
     return ff_fail(error, FF_INVALID, "banks must be a power of two where bank_permutation is 1");
   if (!power_of_two(spec->fault_page_bytes))

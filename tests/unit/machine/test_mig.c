@@ -208,11 +208,14 @@ static void test_sides(void **state) {
   machine_spec s = gpu_spec();
   s.l2_copies = 1;
   s.side_latency = 50;
+  s.side_masks = (machine_mask_table){.count = 1, .masks = {0x1000}};
   machine_spec half = slice_of(&s, "4g"), all = slice_of(&s, "7g");
   assert_int_equal(half.l2_copies, 0);
   assert_true(half.side_latency == 0);
+  assert_int_equal(half.side_masks.count, 0);
   assert_int_equal(all.l2_copies, 1);
   assert_true(all.side_latency == 50);
+  assert_int_equal(all.side_masks.masks[0], 0x1000);
 }
 
 static void test_what_cannot_be_divided(void **state) {

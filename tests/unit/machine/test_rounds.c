@@ -95,10 +95,13 @@ static void tweak_below(machine_spec *m, uint64_t seed) {
   m->l2_ways = UINT64_C(4) << next(&seed) % 5;
   m->l2_mshrs = UINT64_C(4) << next(&seed) % 4;
   m->l2_bytes_per_cycle = (double)(8 << next(&seed) % 4);
+  m->slice_permutation = next(&seed) % 2;
   if (next(&seed) % 3) {
     m->l2_copies = 1;
     m->side_latency = (double)(next(&seed) % 3 * 50);
     m->side_bytes = (double)(next(&seed) % 3 * 16);
+    if (next(&seed) % 2)
+      m->side_masks = (machine_mask_table){.count = 1, .masks = {UINT64_C(0x3300) << next(&seed) % 5}};
   }
   if (next(&seed) % 2) m->dram_write_batch = 4;
   if (next(&seed) % 2) m->l2_dirty_share = 0.5;

@@ -306,6 +306,14 @@ static void values_that_contradict_each_other_are_refused(void **state) {
   refused("max_threads: {value: 1536", "max_threads: {value: 1537", NULL, "max_threads must be a multiple");
   refused("banks: {value: 16", "bank_permutation: {value: 1, source: x}\n  banks: {value: 12", NULL,
           "banks must be a power of two where bank_permutation is 1");
+  static const char *const lowest[] = {"7", "21"};
+  for (int i = 0; i < 2; i++) {
+    char group[128];
+    snprintf(group, sizeof group,
+             "\nhash:\n  side_masks: {value: [[%s, 30]], source: x}\nl2:\n  l2_copies: {value: 1, source: x}\n",
+             lowest[i]);
+    refused("\nl2:\n", group, NULL, "with l2_copies the lowest bit of side_masks must be 8 to 20");
+  }
   refused("l1_ways: {value: 4", "l1_ways: {value: 400", NULL, "l1_bytes must hold");
 }
 
