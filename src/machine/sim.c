@@ -30,8 +30,9 @@ const sim_manager *sim_managers(uint32_t *count) {
 static bool power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
 
 static ff_status check_spec(const machine_spec *spec, ff_error *error) {
-  if (!power_of_two(spec->page_bytes) || !power_of_two(spec->fault_page_bytes))
-    return ff_fail(error, FF_INVALID, "%s: page_bytes and fault_page_bytes must be powers of two", spec->name);
+  if (!power_of_two(spec->page_bytes) || !power_of_two(spec->fault_page_bytes) || !power_of_two(spec->row_bytes))
+    return ff_fail(error, FF_INVALID, "%s: page_bytes, fault_page_bytes and row_bytes must be powers of two",
+                   spec->name);
   if (spec->l2_slices % spec->channels)
     return ff_fail(error, FF_INVALID, "%s: l2_slices must be a multiple of channels", spec->name);
   if (spec->l2_copies && spec->channels % 2)

@@ -30,7 +30,7 @@ static void wire_memory(sim *s, device *d) {
                        .channels = d->channels,
                        .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
                        .by_slices = divider_make(slices),
-                       .by_row = divider_make(spec->row_bytes),
+                       .row_shift = (uint32_t)__builtin_ctzll(spec->row_bytes),
                        .by_banks = divider_make(spec->banks),
                        .first_slices = spec->slice_permutation ? slices : 0,
                        .side_mask = side_mask(spec),

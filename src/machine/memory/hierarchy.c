@@ -20,11 +20,15 @@
 /* Rows go round the banks, in each round in another order: the bank's number XOR those pieces of the row's that are as
  * long (Zhang, Zhu and Zhang, MICRO 2000, take the lowest such piece of the cache's tag). Streams whose distance is any
  * power of two lie in different banks so. */
-static inline uint64_t bank_number(const memory *y, uint64_t row_number, uint64_t row) {
+static inline uint64_t bank_number(const memory *y, uint64_t row_number, uint64_t *row) {
   uint32_t bits = y->bank_bits;
-  uint64_t mixed = row ^ row >> bits;
-  mixed ^= mixed >> 2 * bits;
-  return (row_number - row * y->by_banks.by) ^ (mixed & ((UINT64_C(1) << bits) - 1));
+  if (!bits) {
+    *row = divide(row_number, &y->by_banks);
+    return row_number - *row * y->by_banks.by;
+  }
+  *row = row_number >> bits;
+  uint64_t mixed = *row ^ *row >> bits;
+  return (row_number ^ mixed ^ mixed >> 2 * bits) & ((UINT64_C(1) << bits) - 1);
 }
 
 /* The slice of the piece `number` of a round of them, which has one piece for each slice: rounds begin at slices that
@@ -56,9 +60,9 @@ static inline void place_interleaved(const memory *y, uint64_t address, line_pla
   l2_slice *slice = &y->slices[number];
   uint64_t line = inside << 1 | (address >> 7 & 1);
   uint64_t local = (inside * y->slices_per_channel + slice->part) << 8 | (address & 255);
-  uint64_t row_number = divide(local, &y->by_row), row = divide(row_number, &y->by_banks);
+  uint64_t row, bank = bank_number(y, local >> y->row_shift, &row);
   p->slice = slice;
-  p->bank = &slice->channel->banks[bank_number(y, row_number, row)];
+  p->bank = &slice->channel->banks[bank];
   p->row = (int64_t)row;
   p->tag = (address >> 7) + 1;
   p->set = set_in_slice(y, &slice->cache.sets, line);

@@ -58,9 +58,10 @@ typedef struct memory {
       *crossing; /* from one side of the L2 to the other: to that of the even slices, of the odd ones; NULL: one side */
   dram_channel *channels;
   uint64_t slices_per_channel;
-  divider by_slices, by_row, by_banks; /* by_slices: those of one side */
+  divider by_slices, by_banks; /* by_slices: those of one side */
   uint64_t first_slices;       /* among which a round of pieces may begin: all of a side's, or 0: at the first */
   uint64_t side_mask, granule; /* of an L2 of two sides: its parity is the side; pieces that stay on one */
+  uint32_t row_shift;          /* log2 of row_bytes */
   uint32_t bank_bits;          /* of a bank's number, which those of the row's permute; 0: they do not */
   /* Lines that are to be in the L2 by now come into it before any are dropped (sample_settle); NULL: none are late */
   void (*settle)(void *context);
