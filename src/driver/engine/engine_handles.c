@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which pointers are live handles. A program may hand in anything; a handle is looked up here before it is followed.
+/* Which pointers are live handles, or were. A program may hand in anything; a handle is looked up here before it is
+ * followed.
  *
  * Open addressing with linear probing. A removed slot keeps its pointer's place as a tombstone (pointer == REMOVED)
  * until the table grows; `used` counts live ones and tombstones, so every probe ends at an empty slot. */

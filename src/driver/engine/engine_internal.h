@@ -261,6 +261,7 @@ typedef struct engine_state {
   int sticky_device; /* where it arose */
   const char *fault; /* its message; NULL: none */
   engine_handles handles;
+  engine_handles ended; /* where a stream was that was destroyed, and none is now */
   engine_stream legacy[ENGINE_DEVICES_MAX];
   engine_stream *streams;
   engine_green *greens;

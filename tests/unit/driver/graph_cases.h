@@ -775,7 +775,7 @@ static void gone_while_it_runs(void **state) {
     succeed(cudaGraphLaunch(m.exec, m.stream));
     pthread_join(thread, NULL);
     if (m.stream) { /* what came after the host function was done or not */
-      expect(cudaGraphLaunch(m.exec, m.stream), cudaErrorInvalidResourceHandle);
+      expect(cudaGraphLaunch(m.exec, m.stream), cudaErrorContextIsDestroyed);
       succeed(cudaGraphExecDestroy(m.exec));
     }
     if (!m.reset && !m.stream) {

@@ -221,7 +221,7 @@ static void documented_errors(void **state) {
   check(cuStreamSynchronize(stream), DETACHED);
   check(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, stream, (void *[]){&n}, NULL), DETACHED);
   succeed(cuStreamDestroy_v2(stream));
-  check(cuStreamDestroy_v2(stream), CUDA_ERROR_INVALID_HANDLE);
+  check(cuStreamDestroy_v2(stream), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   /* before CUDA 13.1 the flag had to be set, and streams stayed behind */
   setenv("FARFAULT_DRIVER_VERSION", "12.8", 1);
   invalid(cuGreenCtxCreate(&green, d, 0, 0));

@@ -927,7 +927,7 @@ static void begun_in_vain(void **state) {
   succeed(cuStreamCreate(&second, cudaStreamNonBlocking));
   succeed(cuStreamDestroy_v2(second));
   invalid(cuStreamBeginRecaptureToGraph(stream, 0, gone, NULL, NULL));
-  check(cuStreamBeginRecaptureToGraph(second, 0, graph, NULL, NULL), CUDA_ERROR_INVALID_HANDLE);
+  check(cuStreamBeginRecaptureToGraph(second, 0, graph, NULL, NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   check(cuStreamBeginRecaptureToGraph(NULL, 0, graph, NULL, NULL), CAPTURE_UNSUPPORTED);
   begin_again(graph, NULL);
   check(cuStreamBeginRecaptureToGraph(stream, 0, graph, NULL, NULL), ILLEGAL_STATE);
@@ -962,7 +962,7 @@ static void begun_in_vain(void **state) {
   succeed(cuGraphNodeSetParams(node, &found));
   invalid(cuGraphNodeGetParams(NULL, &found));
   invalid(cuGraphNodeGetParams(node, NULL));
-  check(cuMemcpyBatchAsync_v2(to, from, sizes, 3, kinds, starts, 2, second), CUDA_ERROR_INVALID_HANDLE);
+  check(cuMemcpyBatchAsync_v2(to, from, sizes, 3, kinds, starts, 2, second), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   succeed(cuGraphDestroy(gone));
   invalid(cuGraphNodeSetParams(node, &params));
   succeed(cuGraphDestroy(graph));

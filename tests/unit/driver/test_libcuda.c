@@ -442,7 +442,7 @@ static void test_streams(void **state) {
   check(cuEventDestroy_v2(start), CUDA_ERROR_INVALID_HANDLE);
   succeed(cuEventDestroy_v2(stop));
   succeed(cuStreamDestroy_v2(stream));
-  check(cuStreamDestroy_v2(stream), CUDA_ERROR_INVALID_HANDLE);
+  check(cuStreamDestroy_v2(stream), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   check(cuStreamDestroy_v2(NULL), CUDA_ERROR_INVALID_HANDLE);
 }
 

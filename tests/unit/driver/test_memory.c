@@ -117,7 +117,7 @@ static void stream_ordered(void **state) {
   succeed(cudaMallocAsync(&a, 100, NULL));
   succeed(cudaFree(a));
   succeed(cudaStreamDestroy(stream));
-  expect(cudaMallocAsync(&a, 100, stream), cudaErrorInvalidResourceHandle);
+  expect(cudaMallocAsync(&a, 100, stream), cudaErrorContextIsDestroyed);
 }
 
 static void registering(void **state) {
@@ -240,7 +240,7 @@ static void reset_takes_everything(void **state) {
   succeed(cudaGetLastError());
   expect(cudaFree(device), cudaErrorInvalidValue);
   expect(cudaFreeHost(pinned), cudaErrorInvalidValue);
-  expect(cudaStreamDestroy(stream), cudaErrorInvalidResourceHandle);
+  expect(cudaStreamDestroy(stream), cudaErrorContextIsDestroyed);
   expect(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
   succeed(cudaMalloc(&device, 100));
   succeed(cudaFree(device));
