@@ -25,7 +25,7 @@
 #define CONTEXT_FLAGS 0xffu
 
 struct CUctx_st {
-  unsigned flags;
+  unsigned flags; /* of a primary one the engine's */
   unsigned long long id;
   CUdevice device;
   unsigned uses; /* cuCtxAttach, cuDevicePrimaryCtxRetain */
@@ -117,6 +117,22 @@ CUcontext libcuda_context_on(int device) {
 
 CUdevice libcuda_device_of(CUcontext context) { return context->device; }
 
+static unsigned flags_of(CUcontext context) {
+  return context->primary ? engine_device_flags(context->device) : context->flags;
+}
+
+static void set_flags(CUcontext context, unsigned flags) {
+  if (context->primary) engine_device_flags_set(context->device, flags);
+  else context->flags = flags;
+}
+
+static bool own_flags(unsigned *flags) {
+  CUcontext current = libcuda_current();
+  if (!current || !libcuda_is_live(current) || current->primary) return false;
+  *flags = current->flags;
+  return true;
+}
+
 CUresult libcuda_enter(void) {
   LIBCUDA_TRY(libcuda_ready());
   CUcontext context = libcuda_current();
@@ -146,7 +162,8 @@ static void drop_storage(CUdevice device) {
   CUcontext primary = primary_of(device);
   FF_PUSH(&ending, primary);
   pthread_mutex_lock(&lock);
-  primary->flags = primary->cache = primary->shared_banks = 0;
+  set_flags(primary, 0);
+  primary->cache = primary->shared_banks = 0;
   for (struct CUctx_st *at = contexts; at; at = at->next)
     if (at->green && at->device == device) FF_PUSH(&ending, at);
   pthread_mutex_unlock(&lock);
@@ -159,6 +176,7 @@ LIBCUDA_CALL(cuInit, (unsigned flags)) {
   cudaError_t error = engine_start();
   if (error && error != engine_sticky()) return libcuda_result(error);
   engine_reset_tell(drop_storage);
+  engine_context_flags_tell(own_flags);
   atomic_store(&initialised, true);
   return CUDA_SUCCESS;
 }
@@ -381,7 +399,7 @@ CUgreenCtx libcuda_green_of(CUcontext context) { return context->green; }
 
 CUcontext libcuda_green_context(CUgreenCtx green) {
   CUdevice device = engine_green_device(green);
-  unsigned flags = primary_of(device)->flags;
+  unsigned flags = engine_device_flags(device);
   pthread_mutex_lock(&lock);
   struct CUctx_st *context = contexts;
   while (context && context->green != green) context = context->next;
@@ -452,14 +470,14 @@ LIBCUDA_CALL(cuCtxGetDevice, (CUdevice * device)) {
 LIBCUDA_CALL(cuCtxGetFlags, (unsigned *flags)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  *flags = libcuda_current()->flags;
+  *flags = flags_of(libcuda_current());
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuCtxSetFlags, (unsigned flags)) {
   LIBCUDA_TRY(libcuda_enter());
   if (flags & ~CONTEXT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
-  libcuda_current()->flags = flags;
+  set_flags(libcuda_current(), flags);
   return CUDA_SUCCESS;
 }
 
@@ -568,7 +586,7 @@ LIBCUDA_CALL(cuDevicePrimaryCtxRelease, (CUdevice device)) { return cuDevicePrim
 LIBCUDA_CALL(cuDevicePrimaryCtxSetFlags_v2, (CUdevice device, unsigned flags)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (flags & ~CONTEXT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
-  primary_of(device)->flags = flags;
+  engine_device_flags_set(device, flags);
   return CUDA_SUCCESS;
 }
 LIBCUDA_CALL(cuDevicePrimaryCtxSetFlags, (CUdevice device, unsigned flags)) {
@@ -578,7 +596,7 @@ LIBCUDA_CALL(cuDevicePrimaryCtxSetFlags, (CUdevice device, unsigned flags)) {
 LIBCUDA_CALL(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned *flags, int *active)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
-  *flags = primary_of(device)->flags;
+  *flags = engine_device_flags(device);
   *active =
       primaries[device].uses > 0 || (runtime_is_loaded() && engine_started() && engine_device_current() == device);
   return CUDA_SUCCESS;

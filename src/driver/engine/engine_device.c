@@ -29,6 +29,8 @@ static int first;                          /* cudaSetValidDevices */
 static uint32_t peers[ENGINE_DEVICES_MAX]; /* bit b of peers[a]: a may use b's memory */
 static int shown;                          /* whose kernels see what they may */
 static bool changed;                       /* since then */
+static _Atomic unsigned context_flags[ENGINE_DEVICES_MAX];
+static bool (*_Atomic ask_context)(unsigned *flags);
 
 /* ---- which ---- */
 
@@ -67,6 +69,17 @@ bool engine_device_chosen(int *device) {
 void engine_device_give(int device) { given = device; }
 
 void engine_device_prefer(int device) { first = device; }
+
+unsigned engine_device_flags(int device) { return context_flags[device]; }
+
+void engine_device_flags_set(int device, unsigned flags) { context_flags[device] = flags; }
+
+void engine_context_flags_tell(bool (*ask)(unsigned *flags)) { ask_context = ask; }
+
+bool engine_context_flags(unsigned *flags) {
+  bool (*ask)(unsigned *flags) = ask_context;
+  return ask && ask(flags);
+}
 
 int engine_device_of(const engine_stream *stream) { return stream ? stream->device : engine_device_current(); }
 

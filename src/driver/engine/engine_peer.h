@@ -15,6 +15,13 @@ ENGINE_API void engine_device_give(int device);    /* that of the current contex
 void engine_device_mean(int device);               /* what this thread means for now; -1: as before */
 ENGINE_API void engine_device_prefer(int device);  /* of threads that have chosen none */
 
+/* Flags of a device's primary context, as either interface has set them: CU_CTX_*, which are cudaDevice*, too. */
+ENGINE_API unsigned engine_device_flags(int device);
+ENGINE_API void engine_device_flags_set(int device, unsigned flags);
+/* `ask`, the driver API's: has the calling thread a context as current that is not a primary one? Then its flags. */
+ENGINE_API void engine_context_flags_tell(bool (*ask)(unsigned *flags));
+ENGINE_API bool engine_context_flags(unsigned *flags); /* what `ask` says; without one: false */
+
 /* ---- peers ---- */
 
 /* Kernels of `device` may use memory of `peer`. cudaErrorPeerAccessAlreadyEnabled, cudaErrorPeerAccessNotEnabled; to

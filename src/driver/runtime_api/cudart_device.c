@@ -13,7 +13,6 @@
 #include "driver/errors.h"
 #include "driver/properties.h"
 
-static unsigned device_flags[ENGINE_DEVICES_MAX];
 static cudaFuncCache cache_config[ENGINE_DEVICES_MAX];
 
 static cudaError_t check_device(int device) {
@@ -54,7 +53,7 @@ static cudaError_t set_flags(unsigned flags, int device) {
   unsigned schedule = flags & cudaDeviceScheduleMask;
   if (flags & ~FLAGS_MASK || (schedule & (schedule - 1))) return cudaErrorInvalidValue;
   cudaError_t error = engine_start();
-  if (!error) device_flags[device] = flags;
+  if (!error) engine_device_flags_set(device, flags);
   return error;
 }
 
@@ -65,7 +64,8 @@ CUDART_API cudaError_t cudaSetDeviceFlags(unsigned flags) {
 CUDART_API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
   if (!flags) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = engine_start();
-  if (!error) *flags = device_flags[engine_device_current()] | cudaDeviceMapHost; /* given with unified addressing */
+  if (!error && !engine_context_flags(flags)) /* else of the driver API's context, where mapping is not implicit */
+    *flags = engine_device_flags(engine_device_current()) | cudaDeviceMapHost;
   return engine_return(error);
 }
 
@@ -180,7 +180,7 @@ CUDART_API cudaError_t cudaDeviceSynchronize(void) {
 
 CUDART_API cudaError_t cudaDeviceReset(void) {
   int device = engine_device_current();
-  device_flags[device] = 0;
+  engine_device_flags_set(device, 0);
   cache_config[device] = cudaFuncCachePreferNone;
   return engine_return(engine_reset(device));
 }

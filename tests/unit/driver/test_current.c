@@ -17,7 +17,13 @@ CUresult cuInit(unsigned);
 CUresult cuCtxGetCurrent(CUcontext *);
 CUresult cuCtxPopCurrent_v2(CUcontext *);
 CUresult cuCtxPushCurrent_v2(CUcontext);
+CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
+CUresult cuCtxDestroy_v2(CUcontext);
+CUresult cuCtxGetFlags(unsigned *);
+CUresult cuCtxSetFlags(unsigned);
 CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice);
+CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned *, int *);
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice, unsigned);
 
 static CUcontext primary[2];
 
@@ -68,6 +74,47 @@ static void test_other_thread(void **state) {
   assert_null(found);
 }
 
+static unsigned runtime_flags(void) {
+  unsigned flags = ~0u;
+  assert_int_equal(cudaGetDeviceFlags(&flags), 0);
+  return flags;
+}
+
+/* CUDA 13.0, cuda_runtime_api.h, cudaGetDeviceFlags: of a context that the driver API has made, those of that context,
+ * where cudaDeviceMapHost is not implicit. Else both interfaces say the same of the device. */
+static void test_flags(void **state) {
+  CUcontext own, popped;
+  unsigned flags;
+  int active;
+  assert_int_equal(cudaSetDevice(1), 0);
+  assert_int_equal(cudaSetDeviceFlags(cudaDeviceScheduleYield), 0);
+  assert_int_equal(runtime_flags(), cudaDeviceScheduleYield | cudaDeviceMapHost);
+  assert_int_equal(cuDevicePrimaryCtxGetState(1, &flags, &active), 0);
+  assert_int_equal(flags, cudaDeviceScheduleYield);
+  assert_int_equal(cuCtxGetFlags(&flags), 0);
+  assert_int_equal(flags, cudaDeviceScheduleYield);
+  assert_int_equal(cuDevicePrimaryCtxSetFlags_v2(1, cudaDeviceScheduleSpin), 0);
+  assert_int_equal(runtime_flags(), cudaDeviceScheduleSpin | cudaDeviceMapHost);
+  assert_int_equal(cuCtxCreate_v2(&own, cudaDeviceScheduleBlockingSync, 1), 0);
+  assert_int_equal(runtime_flags(), cudaDeviceScheduleBlockingSync);
+  assert_int_equal(cuCtxSetFlags(cudaDeviceScheduleYield | cudaDeviceMapHost), 0);
+  assert_int_equal(runtime_flags(), cudaDeviceScheduleYield | cudaDeviceMapHost);
+  assert_int_equal(cuCtxSetFlags(0), 0);
+  assert_int_equal(runtime_flags(), 0);
+  assert_int_equal(cuCtxPushCurrent_v2(primary[0]), 0);
+  assert_int_equal(runtime_flags(), cudaDeviceMapHost);
+  assert_int_equal(cuCtxPopCurrent_v2(&popped), 0);
+  assert_int_equal(cuCtxDestroy_v2(own), 0);
+  assert_int_equal(runtime_flags(), cudaDeviceScheduleSpin | cudaDeviceMapHost);
+  assert_int_equal(cuCtxSetFlags(cudaDeviceScheduleYield), 0);
+  assert_int_equal(runtime_flags(), cudaDeviceScheduleYield | cudaDeviceMapHost);
+  assert_int_equal(cudaDeviceReset(), 0);
+  assert_int_equal(runtime_flags(), cudaDeviceMapHost);
+  assert_int_equal(cuDevicePrimaryCtxGetState(1, &flags, &active), 0);
+  assert_int_equal(flags, 0);
+  assert_int_equal(cuCtxPopCurrent_v2(&popped), 0);
+}
+
 static int open_devices(void **state) {
   setenv("FARFAULT_MACHINE", "v100", 1);
   setenv("FARFAULT_DEVICES", "2", 1);
@@ -79,6 +126,7 @@ int main(void) {
       cmocka_unit_test(test_runtime_makes_current),
       cmocka_unit_test(test_push_above),
       cmocka_unit_test(test_other_thread),
+      cmocka_unit_test(test_flags),
   };
   return cmocka_run_group_tests(tests, open_devices, NULL);
 }
