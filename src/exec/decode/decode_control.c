@@ -300,7 +300,7 @@ bool decode_warp_value(decoder *d) {
   sync->wide = !elects && ptx_type_bits(type) == 64;
   sync->is_signed = ptx_type_class(type) == 'S';
   sync->absolute = ptx_has(instr, PTX_MOD_ABS);
-  sync->nan = ptx_has(instr, PTX_MOD_NAN);
+  sync->nan = ptx_has(instr, PTX_MOD_NAN_PROPAGATE);
   uint32_t src[4] = {0}, dst, dst2, member = elects ? 1 : 2;
   if (instr->operand_count < member + 1) return decode_fail(d, "%u operands are too few", instr->operand_count);
   if (!elects && !decode_source(d, &instr->operands[1], type, &src[0])) return false;

@@ -96,17 +96,34 @@ static bool set_registers(decoder *d, const ptx_operand *operand, exec_tensor_mo
   return true;
 }
 
+/* .red: from .x2 on, of the shapes in which a thread has words of one lane. */
+static bool set_reduction(decoder *d, exec_tensor_move *m) {
+  const ptx_instr *instr = d->instr;
+  ptx_type type = instr->type_count == 1 ? instr->types[0] : PTX_B32;
+  bool real = type == PTX_F32, least = ptx_has(instr, PTX_MOD_MIN);
+  bool shape = (m->shape == TCGEN05_32X32B || m->shape == TCGEN05_16X32BX2) && m->registers > 1 && !m->halves;
+  m->is_signed = type == PTX_S32;
+  m->absolute = ptx_has(instr, PTX_MOD_ABS);
+  m->nan = ptx_has(instr, PTX_MOD_NAN_PROPAGATE);
+  if (m->stores || !shape || (!real && type != PTX_U32 && !m->is_signed) || (!real && (m->absolute || m->nan)) ||
+      least == ptx_has(instr, PTX_MOD_MAX))
+    return decode_fail(d, "this form of tcgen05.ld.red");
+  m->reduces = real ? (least ? EXEC_REDUX_FMIN : EXEC_REDUX_FMAX) : least ? EXEC_REDUX_MIN : EXEC_REDUX_MAX;
+  return decode_destination(d, &instr->operands[1], PTX_B32, &m->reduced);
+}
+
 static bool decode_tensor_move(decoder *d, bool stores) {
   const ptx_instr *instr = d->instr;
   exec_tensor_move *m = ff_arena_alloc(d->arena, sizeof *m);
   m->stores = stores;
   m->halves = ptx_has(instr, stores ? PTX_MOD_UNPACK__16B : PTX_MOD_PACK__16B);
-  if (ptx_has(instr, PTX_MOD_RED)) return decode_fail(d, "tcgen05.ld.red");
   if (!set_shape(d, m)) return false;
-  bool split = m->shape == TCGEN05_16X32BX2;
-  if (instr->operand_count != (split ? 3 : 2)) return decode_fail(d, "%u operands", instr->operand_count);
-  const ptx_operand *address = &instr->operands[stores ? 0 : 1], *registers = &instr->operands[stores ? 1 + split : 0],
-                    *apart = &instr->operands[stores ? 1 : 2];
+  bool split = m->shape == TCGEN05_16X32BX2, reduces = ptx_has(instr, PTX_MOD_RED);
+  if (instr->operand_count != 2u + split + reduces) return decode_fail(d, "%u operands", instr->operand_count);
+  if (reduces && !set_reduction(d, m)) return false;
+  const ptx_operand *address = &instr->operands[stores ? 0 : 1 + reduces],
+                    *registers = &instr->operands[stores ? 1 + split : 0],
+                    *apart = &instr->operands[stores ? 1 : 2 + reduces];
   if (split && (apart->kind != PTX_OPERAND_INT || apart->bits >= TENSOR_COLUMNS))
     return decode_fail(d, "an offset of the second half that is no constant below 512");
   if (split) m->split = (uint32_t)apart->bits;

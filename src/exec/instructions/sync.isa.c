@@ -7,6 +7,7 @@
  * A lane that asks for the value of a lane that does not take part gets 0 (the manual leaves it undefined). */
 #include "exec/core.h"
 #include "exec/instructions/lanes.h"
+#include "exec/instructions/redux.h"
 
 INLINE void set_predicate(const core_warp *w, uint32_t operand, uint32_t bits) {
   uint32_t *cell = exec_pred(&w->x, operand);
@@ -167,32 +168,6 @@ static void match_all(exec_warp *x, const exec_instr *i) { by_group(x, i, match_
 
 /* ---- redux, elect ---- */
 
-INLINE uint32_t redux_integer(uint32_t mode, bool is_signed, uint32_t a, uint32_t b) {
-  switch (mode) {
-  case EXEC_REDUX_ADD: return a + b;
-  case EXEC_REDUX_AND: return a & b;
-  case EXEC_REDUX_OR: return a | b;
-  case EXEC_REDUX_XOR: return a ^ b;
-  default: {
-    bool less = is_signed ? (int32_t)a < (int32_t)b : a < b;
-    return less == (mode == EXEC_REDUX_MIN) ? a : b;
-  }
-  }
-}
-
-INLINE bool is_nan32(uint32_t a) { return (a & 0x7fffffff) > 0x7f800000; }
-/* Floats in an order of integers: -0 below +0. */
-INLINE int32_t float_order(uint32_t a) { return (int32_t)a < 0 ? (int32_t)(0x80000000u - a) - 1 : (int32_t)a; }
-
-INLINE uint32_t redux_float(const exec_sync *sync, uint32_t a, uint32_t b) {
-  if (is_nan32(a) || is_nan32(b)) {
-    if (sync->nan || (is_nan32(a) && is_nan32(b))) return 0x7fffffff;
-    return is_nan32(a) ? b : a;
-  }
-  bool less = float_order(a) < float_order(b);
-  return less == (sync->mode == EXEC_REDUX_FMIN) ? a : b;
-}
-
 static void redux_group(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_sync *sync = i->side;
@@ -204,10 +179,11 @@ static void redux_group(exec_warp *x, const exec_instr *i) {
     uint32_t v = value[l] & keep;
     if (first) result = v;
     else
-      result = sync->mode >= EXEC_REDUX_FMIN ? redux_float(sync, result, v)
+      result = sync->mode >= EXEC_REDUX_FMIN ? redux_float(sync->mode, sync->nan, result, v)
                                              : redux_integer(sync->mode, sync->is_signed, result, v);
     first = false;
   }
+  if (sync->mode >= EXEC_REDUX_FMIN && redux_is_nan(result)) result = 0x7fffffff; /* of one lane */
   lanes_fill32(exec_u32(x, i->dst), result, w->active);
 }
 

@@ -18,6 +18,7 @@
 
 #include <string.h>
 
+#include "exec/instructions/redux.h"
 #include "exec/launch/fault.h"
 
 /* ---- ld, st ---- */
@@ -82,6 +83,22 @@ static uint32_t common_address(core_warp *w, const exec_instr *i, uint32_t lanes
   return address;
 }
 
+/* .red: of what each thread has loaded, which is of one lane of tensor memory. The manual says what is reduced, but of
+ * .abs and of NaNs nothing: they are as in redux.sync. */
+static void reduce(exec_warp *x, const exec_tensor_move *m) {
+  uint32_t keep = m->absolute ? 0x7fffffff : UINT32_MAX, result[EXEC_LANES];
+  bool real = m->reduces >= EXEC_REDUX_FMIN;
+  for (uint32_t r = 0; r < m->registers; r++) {
+    const uint32_t *word = exec_u32(x, m->slot[r]);
+    for (uint32_t t = 0; t < EXEC_LANES; t++) {
+      uint32_t value = word[t] & keep, before = r ? result[t] : value;
+      result[t] = real ? redux_float(m->reduces, m->nan, before, value)
+                       : redux_integer(m->reduces, m->is_signed, before, value);
+    }
+  }
+  memcpy(exec_u32(x, m->reduced), result, sizeof result);
+}
+
 void core_tensor_move(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_tensor_move *m = i->side;
@@ -100,6 +117,7 @@ void core_tensor_move(exec_warp *x, const exec_instr *i) {
       move_word(row + from->column + wide * column_at(m->shape, t, r), &word[t], m->stores, m->halves);
     }
   }
+  if (m->reduces) reduce(x, m);
 }
 
 /* ---- shift ---- */

@@ -30,10 +30,13 @@ typedef enum tcgen05_shape {
 typedef struct exec_tensor_move { /* ld, st */
   uint8_t shape;                  /* tcgen05_shape */
   bool stores;
-  bool halves;        /* .pack::16b, .unpack::16b: a register is the lower halves of two columns */
-  uint16_t registers; /* per thread */
-  uint32_t split;     /* .16x32bx2: columns from the first access to the second */
-  bulk_address at;    /* of tensor memory */
+  bool halves;                   /* .pack::16b, .unpack::16b: a register is the lower halves of two columns */
+  bool is_signed, absolute, nan; /* of .red: .s32, .abs, .NaN */
+  uint8_t reduces;               /* .red: EXEC_REDUX_MIN, _MAX, _FMIN or _FMAX; else 0 */
+  uint16_t registers;            /* per thread */
+  uint32_t split;                /* .16x32bx2: columns from the first access to the second */
+  bulk_address at;               /* of tensor memory */
+  uint32_t reduced;              /* .red: where the result goes */
   uint32_t slot[TCGEN05_REGISTERS];
 } exec_tensor_move;
 

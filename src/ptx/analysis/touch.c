@@ -76,6 +76,12 @@ static const ptx_operand *destination(const ptx_instr *instr) {
   return first->kind == PTX_OPERAND_ADDRESS ? NULL : first;
 }
 
+/* tcgen05.ld.red has two: the registers, and what they are reduced to. */
+static const ptx_operand *second_destination(const ptx_instr *instr) {
+  bool two = instr->opcode == PTX_OP_TCGEN05 && ptx_has(instr, PTX_MOD_LD) && ptx_has(instr, PTX_MOD_RED);
+  return two && instr->operand_count > 1 ? &instr->operands[1] : NULL;
+}
+
 /* wgmma.mma_async adds into its destination; a destination with a selector keeps the bytes that it does not name. */
 static bool reads_destination(const ptx_instr *instr, const ptx_operand *written) {
   return instr->opcode == PTX_OP_WGMMA || written->selector;
@@ -83,11 +89,11 @@ static bool reads_destination(const ptx_instr *instr, const ptx_operand *written
 
 uint32_t ptx_instr_reads(const ptx_instr *instr, uint32_t *regs, uint32_t room) {
   collector c = {regs, room, 0};
-  const ptx_operand *written = destination(instr);
+  const ptx_operand *written = destination(instr), *second = second_destination(instr);
   add(&c, instr->guard);
   for (uint32_t i = 0; i < instr->operand_count; i++) {
     const ptx_operand *operand = &instr->operands[i];
-    if (operand == written && !reads_destination(instr, operand)) continue;
+    if (operand == second || (operand == written && !reads_destination(instr, operand))) continue;
     add_operand(&c, operand);
   }
   return c.count;
@@ -95,7 +101,8 @@ uint32_t ptx_instr_reads(const ptx_instr *instr, uint32_t *regs, uint32_t room) 
 
 uint32_t ptx_instr_writes(const ptx_instr *instr, uint32_t *regs, uint32_t room) {
   collector c = {regs, room, 0};
-  const ptx_operand *written = destination(instr);
+  const ptx_operand *written = destination(instr), *second = second_destination(instr);
   if (written) add_operand(&c, written);
+  if (second) add_operand(&c, second);
   return c.count;
 }

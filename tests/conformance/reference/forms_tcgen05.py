@@ -5,6 +5,7 @@ Tensor memory is a dictionary here, (lane, column) to a word. Where the register
 ("Matrix fragments for shape ..."): eight rows of four threads, sixteen rows as two of these. What is wrong ends with a fault at the
 instruction."""
 from .forms_control import kernel_case
+from .forms_warp import reduced_floats
 from .forms_wgmma import fold
 from .writer import Array
 
@@ -172,6 +173,58 @@ def store(shape, times, halves=False, start=0, upper=0):
     text += READ_LANES.format(columns=columns) + FREE.format(columns=columns)
     name = f"{word[:-4]}{f'.from{start}' if start else ''}{'.upper' if upper else ''}"
     return case("st", name, "read again by lanes and columns", arrays, text)
+
+
+def reduced(words, operation, kind, absolute, nan):
+    """As redux.sync does it."""
+    if kind == "f32":
+        return reduced_floats(words, operation, absolute, nan)
+    value = {"u32": lambda word: word, "s32": lambda word: word - (word >> 31 << 32)}[kind]
+    return operation(words, key=value)
+
+
+def load_reduced(shape, times, operation, kind, absolute=False, nan=False, first=(), upper=0):
+    """What each thread's words are reduced to, and with integers these words, too. first: words of the first columns, of every lane."""
+    registers, split, columns, offset = geometry(shape, times, False, 0, upper)
+    flags = (".abs" if absolute else "") + (".NaN" if nan else "")
+    word = f"tcgen05.ld.red.sync.aligned.{shape}.x{times}.{operation.__name__}{flags}.{kind}"
+    cell = lambda lane, column: first[column] if column < len(first) else filled(lane, column)
+    out, results = [], []
+    for thread in range(128):
+        got = []
+        for r in range(registers):
+            row, at, second = place(shape, thread % 32, r)
+            got.append(cell(thread // 32 * 32 + 16 * upper + row, at + (split if second else 0)))
+        out += fold(got)
+        results.append(reduced(got, operation, kind, absolute, nan))
+    both = kind != "f32"
+    arrays = [Array("out", "e", "b32", results)] + ([Array("out", "d", "b32", out)] if both else [])
+    extra = f", {split}" if split else ""
+    text = HEAD.format(params=".param .u64 e" + (", .param .u64 d" if both else "")) + ALLOC.format(columns=columns) + fill(columns)
+    if first:
+        text += "".join(f"  mov.b32 %r{n}, {value:#x};\n" for n, value in enumerate(first))
+        text += f"  tcgen05.st.sync.aligned.32x32b.x{len(first)}.b32 [%base], {vector(len(first))}; tcgen05.wait::st.sync.aligned;\n"
+    text += f"  add.u32 %lane, %base, {offset:#x}; {word} {vector(registers)}, %y, [%lane]{extra};\n  tcgen05.wait::ld.sync.aligned;\n"
+    text += "  ld.param.u64 %e, [e]; mad.wide.u32 %e, %t, 4, %e; st.global.b32 [%e], %y;\n"
+    text += (folding(registers) + STORE_FOLDED if both else "") + FREE.format(columns=columns)
+    name = word + (".first" + "_".join(f"{value:x}" for value in first) if first else "") + (".upper" if upper else "")
+    return kernel_case("ld_red", name, "the words, and what they are reduced to", arrays, text, "grid 1 block 128", target=(88, "103a"))
+
+
+def reductions():
+    for operation in (min, max):
+        yield load_reduced("32x32b", 2, operation, "u32")
+        yield load_reduced("32x32b", 64, operation, "s32")
+        yield load_reduced("16x32bx2", 4, operation, "s32", upper=1)
+        yield load_reduced("16x32bx2", 128, operation, "u32")
+        for absolute in (False, True):
+            for nan in (False, True):
+                yield load_reduced("32x32b", 128, operation, "f32", absolute, nan)
+                yield load_reduced("16x32bx2", 32, operation, "f32", absolute, nan)
+                yield load_reduced("32x32b", 2, operation, "f32", absolute, nan, (0x7FC00001, 0xFFFFFFFF))
+                yield load_reduced("32x32b", 4, operation, "f32", absolute, nan, (0xFF800001, 0xBF800000))
+        yield load_reduced("32x32b", 2, operation, "f32", first=(0, 0x80000000))
+        yield load_reduced("32x32b", 2, operation, "f32", first=(0x80000000, 0))
 
 
 def moves(form):
@@ -484,6 +537,15 @@ def faults():
 
     yield fault("ld.no_operands", "no operands", "  tcgen05.ld.sync.aligned.32x32b.x1.b32; // faults here\n", kind="unsupported")
     yield fault("ld.registers", "two registers, where the shape has one", "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0, %r1}, [%x]; // faults here\n", kind="unsupported")
+    for name, title, form in (
+        ("one", "one word", "32x32b.x1.min.u32 {%r0}, %x, [%x]"),
+        ("shape", "a shape whose threads have words of several lanes", "16x64b.x2.min.u32 {%r0, %r1}, %x, [%x]"),
+        ("operation", "no operation", "32x32b.x2.u32 {%r0, %r1}, %x, [%x]"),
+        ("abs", "absolute values of integers", "32x32b.x2.min.abs.s32 {%r0, %r1}, %x, [%x]"),
+        ("type", "bits", "32x32b.x2.min.b32 {%r0, %r1}, %x, [%x]"),
+        ("few", "no result", "32x32b.x2.min.u32 {%r0, %r1}, [%x]"),
+    ):
+        yield fault(f"ld_red.{name}", title, f"  tcgen05.ld.red.sync.aligned.{form}; // faults here\n", kind="unsupported")
     yield fault("mma.few", "operands are missing", "  tcgen05.mma.cta_group::1.kind::f16 [%x], %at, %at, %x; // faults here\n", kind="unsupported")
     operands = "[%x], %at, %at, %x"
     masks = ", ".join(f"%r{n}" for n in range(8))
@@ -522,6 +584,7 @@ def cases():
     yield from allocations_in_turns()
     yield from moves(load)
     yield from moves(store)
+    yield from reductions()
     yield from commits()
     yield from faults()
     yield from faults_of_pairs()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conformance cases of the instructions that exchange values within a warp: shfl, vote, match, redux, activemask, elect,
 bar.warp.sync, and the lane masks. Two warps, so that they cannot be mixed up."""
+import struct
+
 from . import integers as I
 from .values import Random
 from .writer import Array, Case, lane_kernel
@@ -314,6 +316,55 @@ def reductions():
         yield case("redux", name, "over the warp; e: over every third lane", arrays, body, ["u32 %x", "pred %p"])
 
 
+def is_nan(word):
+    return word & 0x7FFFFFFF > 0x7F800000
+
+
+def reduced_floats(words, operation, absolute, nan):
+    """-0 is below +0; a NaN counts with .NaN, or if there is nothing else (PTX ISA, redux.sync)."""
+    words = [word & 0x7FFFFFFF if absolute else word for word in words]
+    numbers = [word for word in words if not is_nan(word)]
+    if not numbers or (nan and len(numbers) < len(words)):
+        return 0x7FFFFFFF
+    return operation(numbers, key=lambda word: (struct.unpack("<f", struct.pack("<I", word))[0], word != 0x80000000))
+
+
+def redux_floats():
+    """A warp with numbers, infinities, zeros of both signs and two NaNs, of which e sees none; one of zeros, and NaNs where e looks."""
+    for operation in (min, max):
+        for flags in ("", ".abs", ".NaN", ".abs.NaN"):
+            name = f"redux.sync.{operation.__name__}{flags}.f32"
+            values = [value & 0xBFFFFFFF for value in words(name)]  # exponents below 128: no NaN
+            values[:8] = [0x7F800000, 0xFF800000, 0x7FC00001, 0xFF800001, 0, 0x80000000, 1, 0x80000001]
+            some = [i for i in range(LANES) if i % 3 == 1]
+            values[LANES:] = [0xFFC00000 + i if i in some else (i & 1) << 31 for i in range(LANES)]
+
+            def reduce_(v, o=operation, f=flags):
+                return reduced_floats(v, o, "abs" in f, "NaN" in f)
+
+            def alone(v, r=reduce_):
+                return [r([v[lane]]) for lane in range(LANES)]
+
+            def among(v, r=reduce_):
+                return [r([v[i] for i in some]) if lane in some else 0 for lane in range(LANES)]
+
+            arrays = [
+                Array("in", "a", "b32", values),
+                Array("out", "d", "b32", by_warp(lambda v, r=reduce_: [r(v)] * LANES, values)),
+                Array("out", "e", "b32", by_warp(among, values)),
+                Array("out", "f", "b32", by_warp(alone, values)),
+            ]
+            mask = sum(1 << i for i in some)
+            body = [
+                f"{name} %d, %a, -1;",
+                "mov.b32 %e, 0; mov.u32 %x, %laneid; mov.u32 %y, 1; shl.b32 %y, %y, %x; rem.u32 %x, %x, 3; setp.eq.u32 %p, %x, 1;",
+                f"@%p {name} %e, %a, 0x{mask:x};",
+                f"{name} %f, %a, %y;",
+            ]
+            title = "over the warp; e: over every third lane; f: over each lane by itself"
+            yield case("redux", name, title, arrays, body, ["u32 %x", "u32 %y", "pred %p"], target=(88, "100a"))
+
+
 # ---- masks ----
 
 
@@ -395,5 +446,5 @@ def warp_barrier():
 
 
 def cases():
-    for group in (shuffles, votes, matches, reductions, masks, warp_barrier):
+    for group in (shuffles, votes, matches, reductions, redux_floats, masks, warp_barrier):
         yield from group()

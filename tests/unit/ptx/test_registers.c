@@ -81,6 +81,9 @@ static void reads_and_writes(void **state) {
   expect("prefetch.global.L2 [d1];", "", "d1");
   expect("nanosleep.u32 r1;", "", "r1");
   expect("stmatrix.sync.aligned.m8n8.x1.shared.b16 [r1], {r2};", "", "r1 r2");
+  expect("tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {r1, r2}, [r3], 16;", "r1 r2", "r3");
+  expect("tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {r1, r2}, r4, [r3];", "r1 r2 r4", "r3");
+  expect("tcgen05.st.sync.aligned.32x32b.x2.b32 [r3], {r1, r2};", "", "r3 r1 r2");
   expect("future.op r1, r2;", "", "");
   expect("membar.gl;", "", "");
 }
