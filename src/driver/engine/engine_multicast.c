@@ -5,13 +5,15 @@
  *
  *     create --add, for each device--> whole --bind, unbind--> whole; mapped before or after
  *
- * Bound memory is kept until it is unbound or the object goes. Bindings of a device do not overlap. The objects of
- * other processes cannot be had: the memory of their devices is not in this one. */
+ * Bound memory of cuMemCreate is kept until it is unbound or the object goes; a pool's is unbound when it is freed.
+ * Bindings of a device do not overlap. The objects of other processes cannot be had: the memory of their devices is not
+ * in this one. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "driver/engine/engine_peer.h"
+#include "driver/engine/engine_pool_parts.h"
 #include "driver/engine/engine_vmm.h"
 #include "exec/memory/multicast.h"
 #include "machine/spec/links.h"
@@ -19,7 +21,7 @@
 typedef struct binding {
   uint32_t member;
   uint64_t offset, bytes; /* in the object */
-  uint64_t memory, from;  /* its handle, and where in it */
+  uint64_t memory, from;  /* its handle, and where in it; of a pool's memory 0, and its address */
 } binding;
 
 struct engine_team {
@@ -143,6 +145,7 @@ static void unbind_at(engine_team *team, size_t at) {
   const binding b = team->bindings.items[at];
   show(team, &b, NULL);
   team->bindings.items[at] = team->bindings.items[--team->bindings.count];
+  if (!b.memory) return;
   engine_created *memory = engine_created_bound(b.memory); /* perhaps without a handle */
   memory->bindings--;
   engine_created_settle(memory);
@@ -169,6 +172,12 @@ static bool inside(uint64_t offset, uint64_t bytes, uint64_t whole) {
   return bytes && is_whole(offset | bytes) && offset <= whole && bytes <= whole - offset;
 }
 
+static void add(engine_team *team, const binding *b, unsigned char *from) {
+  FF_PUSH(&team->bindings, *b);
+  show(team, b, from);
+  engine_append_host();
+}
+
 static cudaError_t bind(engine_created *object, uint64_t offset, engine_created *memory, uint64_t memory_handle,
                         uint64_t from, uint64_t bytes) {
   engine_team *team = object->team;
@@ -180,10 +189,30 @@ static cudaError_t bind(engine_created *object, uint64_t offset, engine_created 
   unsigned char *view = engine_created_view(memory);
   if (!view) return cudaErrorMemoryAllocation;
   memory->bindings++;
-  FF_PUSH(&team->bindings, b);
-  show(team, &b, view + from);
-  engine_append_host();
+  add(team, &b, view + from);
   return cudaSuccess;
+}
+
+/* Memory of cudaMallocAsync is at its addresses for the host, too. */
+static cudaError_t bind_pool(engine_created *object, uint64_t offset, const exec_allocation *allocation,
+                             uint64_t address, uint64_t bytes) {
+  engine_team *team = object->team;
+  binding b = {.offset = offset, .bytes = bytes, .from = address};
+  if (!inside(offset, bytes, object->bytes) || !is_whole(address) ||
+      bytes > allocation->address + allocation->bytes - address)
+    return cudaErrorInvalidValue;
+  if (!member_of(team, engine_memory_device(allocation), &b.member)) return cudaErrorInvalidDevice;
+  if (overlaps(team, &b)) return cudaErrorInvalidValue;
+  add(team, &b, (unsigned char *)(uintptr_t)address);
+  return cudaSuccess;
+}
+
+/* In use, of a device's pool; else NULL. */
+static const exec_allocation *pool_memory_at(uint64_t address) {
+  const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
+  bool device = allocation && !allocation->freed && allocation->kind == EXEC_MEMORY_DEVICE;
+  const pool_part *part = device ? pool_part_of(allocation) : NULL;
+  return part && part->used ? allocation : NULL;
 }
 
 cudaError_t engine_multicast_bind(uint64_t handle, uint64_t offset, uint64_t memory, uint64_t from, uint64_t bytes) {
@@ -201,8 +230,11 @@ cudaError_t engine_multicast_bind_address(uint64_t handle, uint64_t offset, uint
   engine_created *object = engine_team_whole(handle);
   uint64_t from = 0, memory = 0;
   engine_created *bound = engine_created_at(address, &from, &memory);
-  if (!bound && engine_pointer_find_locked(address).memory == ENGINE_DEVICE) {
-    engine_say_once("cuMulticastBindAddr", "cuMulticastBindAddr: only memory of cuMemCreate can be bound");
+  const exec_allocation *of_pool = bound ? NULL : pool_memory_at(address);
+  if (of_pool) error = object ? bind_pool(object, offset, of_pool, address, bytes) : cudaErrorInvalidValue;
+  else if (!bound && engine_pointer_find_locked(address).memory == ENGINE_DEVICE) {
+    engine_say_once("cuMulticastBindAddr",
+                    "cuMulticastBindAddr: only memory of cuMemCreate and cudaMallocAsync can be bound");
     error = cudaErrorNotSupported;
   } else error = object ? bind(object, offset, bound, memory, from, bytes) : cudaErrorInvalidValue;
   engine_leave();
@@ -249,6 +281,17 @@ static bool forget(engine_created *p, void *context) {
 }
 
 void engine_teams_forget(int device) { engine_teams_each(forget, &device); }
+
+static bool forget_range(engine_created *p, void *context) {
+  const exec_allocation *allocation = context;
+  for (size_t i = p->team->bindings.count; i-- > 0;) {
+    const binding *b = &p->team->bindings.items[i];
+    if (!b->memory && b->from - allocation->address < allocation->bytes) unbind_at(p->team, i);
+  }
+  return true;
+}
+
+void engine_teams_forget_pool(exec_allocation allocation) { engine_teams_each(forget_range, &allocation); }
 
 /* ---- mappings, other holders ---- */
 

@@ -13,6 +13,7 @@
 
 #include "driver/engine/engine_ipc.h"
 #include "driver/engine/engine_range.h"
+#include "driver/engine/engine_vmm.h"
 #include "exec/memory/visibility.h"
 
 static struct {
@@ -375,6 +376,7 @@ void pool_part_free(pool_part *p, engine_stream *stream) {
   uint64_t address = p->allocation->address, bytes = p->allocation->bytes;
   engine_pool *pool = p->block->pool;
   engine_ipc_forget(p->allocation); /* what was exported of it opens nothing any more */
+  engine_teams_forget_pool(*p->allocation);
   p->used = false;
   p->hinted = pool_is_managed(pool) && engine_range_hinted(address, bytes, pool_preferred(pool));
   pool->used -= bytes;

@@ -46,7 +46,8 @@ bool engine_team_has(const engine_team *team, int device);
 /* The multicast object, when all of its devices have been added; waits for that. NULL: it is none, or none any more. */
 engine_created *engine_team_whole(uint64_t handle);
 void engine_team_end(engine_team *team);
-void engine_teams_forget(int device); /* memory of the device's is bound no longer */
+void engine_teams_forget(int device);                      /* memory of the device's is bound no longer */
+void engine_teams_forget_pool(exec_allocation allocation); /* nor is this part of a pool's, which is freed */
 cudaError_t engine_team_import(const engine_shared_head *head, uint64_t *handle);
 
 #endif

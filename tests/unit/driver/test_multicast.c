@@ -36,7 +36,8 @@ CUresult cuInit(unsigned), cuCtxSetCurrent(CUcontext), cuDevicePrimaryCtxRetain(
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice), cuDeviceGetAttribute(int *, int, CUdevice), cuCtxSynchronize(void);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemGetInfo_v2(size_t *, size_t *);
-CUresult cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
+CUresult cuMemsetD32_v2(CUdeviceptr, unsigned, size_t), cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
+CUresult cuMemAllocAsync(CUdeviceptr *, size_t, CUstream), cuMemFreeAsync(CUdeviceptr, CUstream);
 CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleGetFunction(CUfunction *, CUmodule, const char *);
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                         void **, void **);
@@ -314,6 +315,59 @@ static void test_bind(void **state) {
   succeed(cuMemRelease(foreign));
 }
 
+/* Memory of pools is bound by its address, in pieces, until it is freed: by a stream, by the host, or with its
+ * device. */
+static void test_pool(void **state) {
+  handle object = whole_object(2 * PIECE), created = memory_on(2, PIECE);
+  CUdeviceptr multicast = map(object, 2 * PIECE, 0, TEAM), own[2], managed;
+  uint32_t value = 3, word = 0;
+  for (int d = 0; d < 2; d++) {
+    use(d);
+    succeed(cuMemAllocAsync(&own[d], 2 * PIECE, NULL));
+    succeed(cuMemsetD32_v2(own[d], (unsigned)d + 1, 2 * PIECE / 4));
+  }
+  invalid(cuMulticastBindAddr(object, 0, own[0] + 4096, PIECE, 0));
+  invalid(cuMulticastBindAddr(object, 4096, own[0], PIECE, 0));
+  invalid(cuMulticastBindAddr(object, 0, own[0] + PIECE, 2 * PIECE, 0));
+  invalid(cuMulticastBindAddr(object, PIECE, own[0], 2 * PIECE, 0));
+  use(3);
+  CUdeviceptr outside;
+  succeed(cuMemAllocAsync(&outside, PIECE, NULL));
+  check(cuMulticastBindAddr(object, 0, outside, PIECE, 0), CUDA_ERROR_INVALID_DEVICE);
+  succeed(cuMemFree_v2(outside));
+  check(cuMulticastBindAddr(object, 0, outside, PIECE, 0), CUDA_ERROR_INVALID_VALUE); /* parked: it is nobody's */
+  succeed(cuMemAllocManaged(&managed, PIECE, 1));
+  invalid(cuMulticastBindAddr(object, 0, managed, PIECE, 0));
+  succeed(cuMemFree_v2(managed));
+  succeed(cuMulticastBindAddr(object, 0, own[0] + PIECE, PIECE, 0));
+  invalid(cuMulticastBindAddr(object, 0, own[0], PIECE, 0)); /* something is there */
+  succeed(cuMulticastBindAddr(object, 0, own[1], PIECE, 0));
+  succeed(cuMulticastBindMem(object, 0, created, 0, PIECE, 0));
+  succeed(launch(2, ADD, (void *[]){&multicast, &value}));
+  for (int d = 0; d < 2; d++) {
+    use(d);
+    succeed(cuMemcpyDtoH_v2(&word, own[d] + (d ? 0 : PIECE), 4));
+    assert_int_equal(word, d + 1 + 3);
+    succeed(cuMemcpyDtoH_v2(&word, own[d] + (d ? PIECE : 0), 4));
+    assert_int_equal(word, d + 1);
+  }
+  succeed(cuMulticastUnbind(object, 0, 0, PIECE));
+  succeed(cuMulticastBindAddr(object, 0, own[0], PIECE, 0));
+  use(0);
+  succeed(cuMemFreeAsync(own[0], NULL));
+  invalid(cuMulticastUnbind(object, 0, 0, PIECE)); /* it went with the memory */
+  use(1);
+  succeed(cuMemFree_v2(own[1]));
+  invalid(cuMulticastUnbind(object, 1, 0, PIECE));
+  succeed(cuMulticastUnbind(object, 2, 0, PIECE));
+  succeed(cuMemAllocAsync(&own[1], PIECE, NULL));
+  succeed(cuMulticastBindAddr(object, 0, own[1], PIECE, 0));
+  unmap(multicast, 2 * PIECE);
+  succeed(cuMemRelease(object)); /* while it is bound */
+  succeed(cuMemFree_v2(own[1]));
+  succeed(cuMemRelease(created));
+}
+
 /* Loads and copies cannot use the addresses; nor can a device outside of the team. */
 static void test_addresses(void **state) {
   team t;
@@ -419,11 +473,11 @@ static void test_reset(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),    cmocka_unit_test(test_offsets),
-                                     cmocka_unit_test(test_create),    cmocka_unit_test(test_add),
-                                     cmocka_unit_test(test_bind),      cmocka_unit_test(test_lives),
-                                     cmocka_unit_test(test_exports),   cmocka_unit_test(test_waiting),
-                                     cmocka_unit_test(test_addresses), cmocka_unit_test(test_reset)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_values),    cmocka_unit_test(test_offsets), cmocka_unit_test(test_create),
+      cmocka_unit_test(test_add),       cmocka_unit_test(test_bind),    cmocka_unit_test(test_lives),
+      cmocka_unit_test(test_exports),   cmocka_unit_test(test_waiting), cmocka_unit_test(test_pool),
+      cmocka_unit_test(test_addresses), cmocka_unit_test(test_reset)};
   setenv("FARFAULT_MACHINE", "dgx-h100", 1);
   setenv("FARFAULT_DEVICES", "4", 1);
   return cmocka_run_group_tests(tests, set_up, NULL);
