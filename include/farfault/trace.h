@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 1024u
+#define FF_TRACE_FORMAT 2048u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -83,7 +83,8 @@ typedef struct ff_trace_error {
  *           It has left that block. Pairs do not nest, and have no BARRIER and no EXIT in them. Simulations without
  *           offloading run as if neither were there.
  *   EXIT    the warp's last record.
- *   UNITS   nine counts of 6 bits at 4, 10 ... 52 (ff_trace_unit)
+ *   UNITS   nine counts of 6 bits at 4, 10 ... 52 (ff_trace_unit, as far as LOADS) | half:1 at 58 | a count:5 at 59, of
+ *           HALF or, if half is 0, of PRODUCTS
  *           Only behind an ISSUE; several add up: what a compiler makes of its instructions for the machine. A trace in
  *           which any ISSUE has them has them for all: one without takes no time on machines with execution pipes.
  *   ASYNC   id:8 at 4 | what:4 at 12 (ff_trace_async) | count:16 at 16
@@ -119,15 +120,17 @@ typedef enum ff_trace_async {
 } ff_trace_async;
 
 typedef enum ff_trace_unit {
-  FF_TRACE_SLOTS,  /* machine instructions, each a cycle of its scheduler; of them, on each pipe: */
-  FF_TRACE_FMA,    /* fp32, integer products */
-  FF_TRACE_ALU,    /* other integers, logic, comparisons; operands of memory instructions */
-  FF_TRACE_XU,     /* special functions, conversions */
-  FF_TRACE_FP64,   /* double precision */
-  FF_TRACE_LSU,    /* shared and local memory */
-  FF_TRACE_TENSOR, /* in 512 multiply-adds of half precision */
-  FF_TRACE_CHAIN,  /* longest chain of dependences: cycles, where an addition takes four */
-  FF_TRACE_LOADS,  /* loads from shared memory in it */
+  FF_TRACE_SLOTS,    /* machine instructions, each a cycle of its scheduler; of them, on each pipe: */
+  FF_TRACE_FMA,      /* fp32, integer products */
+  FF_TRACE_ALU,      /* other integers, logic, comparisons; operands of memory instructions */
+  FF_TRACE_XU,       /* special functions, conversions */
+  FF_TRACE_FP64,     /* double precision */
+  FF_TRACE_LSU,      /* shared and local memory */
+  FF_TRACE_TENSOR,   /* in 512 multiply-adds of half precision */
+  FF_TRACE_CHAIN,    /* longest chain of dependences: cycles, where an addition takes four */
+  FF_TRACE_LOADS,    /* loads from shared memory in it */
+  FF_TRACE_PRODUCTS, /* of integers, which are in FMA, too, but have half of the lanes of some GPUs */
+  FF_TRACE_HALF,     /* half precision: not in FMA */
   FF_TRACE_UNIT_COUNT
 } ff_trace_unit;
 
@@ -171,9 +174,12 @@ static inline uint64_t ff_trace_line(uint64_t address, uint32_t lanes, uint32_t 
 static inline uint64_t ff_trace_wait(uint32_t k) { return (uint64_t)FF_TRACE_WAIT | (uint64_t)k << 32; }
 static inline uint64_t ff_trace_early_wait(uint32_t k) { return ff_trace_wait(k) | UINT64_C(16); }
 static inline uint64_t ff_trace_late_wait(uint32_t k) { return ff_trace_wait(k) | UINT64_C(32); }
-static inline uint64_t ff_trace_units(const uint32_t counts[FF_TRACE_UNIT_COUNT]) { /* up to 63 each */
-  uint64_t word = (uint64_t)FF_TRACE_UNITS;
-  for (uint32_t u = 0; u < FF_TRACE_UNIT_COUNT; u++) word |= (uint64_t)(counts[u] & 63u) << (4 + 6 * u);
+/* Up to 63 each, but 31 PRODUCTS, or if there are none, 31 of HALF. */
+static inline uint64_t ff_trace_units(const uint32_t counts[FF_TRACE_UNIT_COUNT]) {
+  const bool half = counts[FF_TRACE_HALF] && !counts[FF_TRACE_PRODUCTS];
+  uint64_t word = (uint64_t)FF_TRACE_UNITS | (uint64_t)half << 58 |
+                  (uint64_t)(counts[half ? FF_TRACE_HALF : FF_TRACE_PRODUCTS] & 31u) << 59;
+  for (uint32_t u = 0; u <= FF_TRACE_LOADS; u++) word |= (uint64_t)(counts[u] & 63u) << (4 + 6 * u);
   return word;
 }
 static inline uint64_t ff_trace_barrier(uint32_t id, bool arrive_only, uint32_t expected) {
@@ -212,7 +218,8 @@ static inline uint32_t ff_trace_wait_k(uint64_t word) { return (uint32_t)(word >
 static inline bool ff_trace_wait_early(uint64_t word) { return (word >> 4 & 1u) != 0; }
 static inline bool ff_trace_wait_late(uint64_t word) { return (word >> 5 & 1u) != 0; }
 static inline uint32_t ff_trace_units_count(uint64_t word, ff_trace_unit unit) {
-  return (uint32_t)(word >> (4 + 6 * (uint32_t)unit) & 63u);
+  if (unit <= FF_TRACE_LOADS) return (uint32_t)(word >> (4 + 6 * (uint32_t)unit) & 63u);
+  return (word >> 58 & 1u) == (unit == FF_TRACE_HALF) ? (uint32_t)(word >> 59) : 0;
 }
 static inline uint32_t ff_trace_barrier_id(uint64_t word) { return (uint32_t)(word >> 4 & 0xffu); }
 static inline bool ff_trace_barrier_arrive_only(uint64_t word) { return (word >> 12 & 1u) != 0; }

@@ -21,6 +21,14 @@ static void pipes_init(timing *t, const machine_spec *spec, double fixed) {
   const double cycles[] = {spec->fma_cycles, spec->alu_cycles, spec->sfu_cycles, spec->fp64_cycles,
                            spec->tensor_cycles};
   for (size_t p = 0; p < sizeof cycles / sizeof *cycles; p++) t->pipe_fixed[p] = (uint64_t)llround(cycles[p] * fixed);
+  double product = spec->product_cycles > spec->fma_cycles ? spec->product_cycles : 0;
+  double half = spec->half_cycles > 0 ? spec->half_cycles : spec->fma_cycles;
+  uint64_t capability = 10 * spec->compute_major + spec->compute_minor;
+  t->product_fixed = (uint64_t)llround(product * fixed);
+  t->half_fixed = (uint64_t)llround(half * fixed);
+  t->half_apart = capability >= 70 && capability <= 80;
+  if (spec->half_latency > spec->alu_latency)
+    t->half_chain_fixed = (uint64_t)llround((spec->half_latency - spec->alu_latency) * fixed);
   t->chain_fixed = (uint64_t)llround(spec->alu_latency / 4 * fixed);
   t->shared_load_fixed = (uint64_t)llround(spec->shared_load_latency * fixed);
 }

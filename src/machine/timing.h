@@ -10,6 +10,9 @@ typedef struct timing {
   /* picoseconds << 20, per instruction or pass */
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed;
   uint64_t chain_fixed, shared_load_fixed, pipe_fixed[5]; /* of the execution pipes, in the order of sm.h */
+  uint64_t product_fixed, half_fixed; /* of integers, beside their part in the FMA pipe's time, and half precision */
+  uint64_t half_chain_fixed;          /* more than another instruction of a chain takes */
+  bool half_apart;                    /* half precision has a pipe of its own: else it goes to the FMA pipe */
   uint32_t l1_lanes;
   ps lookup;         /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
   bool shares_banks; /* of the L1 and shared memory: what one of them takes, the other waits for */

@@ -239,14 +239,22 @@ static uint64_t least_of(uint64_t three, uint64_t *left) { /* of three counts, u
   return bits;
 }
 
+static uint64_t products_or_halves(uint64_t *left) { /* up to 31 of the first of them of which there are some */
+  const uint64_t all = (1u << TRACE_UNIT_BITS) - 1;
+  uint64_t half = !(*left & all), shift = half * TRACE_UNIT_BITS, count = *left >> shift & all;
+  uint64_t part = count < 31 ? count : 31;
+  *left = (*left - (part << shift)) & ((UINT64_C(1) << 2 * TRACE_UNIT_BITS) - 1); /* as above */
+  return half | part << 1;
+}
+
 bool trace_writer_has_units(const trace_writer *w) { return w->chunk->launch->chunks->program->units; }
 
 void trace_put_units(trace_writer *w) {
   trace_counts *u = &w->units;
   if (!trace_writer_has_units(w)) *u = (trace_counts){{0}};
-  while (u->word[0] | u->word[1] | u->word[2]) {
-    uint64_t word = TRACE_UNITS;
-    for (int i = 0; i < TRACE_UNIT_WORDS; i++) word |= least_of(u->word[i], &u->word[i]) << (4 + 18 * i);
+  while (trace_counts_some(u)) {
+    uint64_t word = TRACE_UNITS | products_or_halves(&u->word[TRACE_UNIT_WORDS - 1]) << 58;
+    for (int i = 0; i < TRACE_UNIT_WORDS - 1; i++) word |= least_of(u->word[i], &u->word[i]) << (4 + 18 * i);
     *trace_room(w, 1) = word;
   }
 }

@@ -33,10 +33,10 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far; /* the file's version says so */
-  bool footprints;                                                              /* frames have them */
-  frame_touches touches;                                                        /* of the frame that is being filled */
-  pack_bytes footprint;                                                         /* the column */
+  bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far, halves; /* the file's version says so */
+  bool footprints;                                                                      /* frames have them */
+  frame_touches touches;    /* of the frame that is being filled */
+  pack_bytes footprint;     /* the column */
   trace_file_written *told; /* filled in at the end; NULL: not wanted */
 };
 
@@ -75,13 +75,13 @@ enum { VERSION_AT = 8 };
 static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u32, what may be other than 0 */
   const uint32_t version = TRACE_FILE_PLAIN + w->marked + 2u * w->notes + 4u * w->units + 8u * w->sites +
                            16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged +
-                           256u * w->far + 512u * w->footprints;
+                           256u * w->far + 512u * w->footprints + 1024u * w->halves;
   to[0] = (uint8_t)version;
   to[1] = (uint8_t)(version >> 8);
 }
 
-/* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes asynchronous one, begin of a range
- * or arrival from another block of a file that was to have none.
+/* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes asynchronous one, begin of a
+ * range, arrival from another block or count of products or half precision of a file that was to have none.
  * What is before it looks the same in every version. */
 static void write_version(trace_file_writer *w) {
   uint8_t version[2];
@@ -106,7 +106,8 @@ static ff_status create(const char *path, ff_output_kind kind, const trace_file_
   pack_mirror_open(&w->mirror);
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
   /* what has gone into a pipe cannot be changed when one of them comes */
-  w->notes = w->sites = w->profiled = w->files = w->asynchronous = w->ranged = w->far = !ff_output_is_file(output);
+  w->notes = w->sites = w->profiled = w->files = w->asynchronous = w->ranged = w->far = w->halves =
+      !ff_output_is_file(output);
   w->marked = about->marks || w->notes;
   w->units = about->units;
   w->footprints = about->footprints;
@@ -263,6 +264,10 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   }
   if (!w->units && kind == TRACE_UNITS) {
     w->units = true;
+    write_version(w);
+  }
+  if (!w->halves && kind == TRACE_UNITS && trace_units_further(words[0])) {
+    w->halves = true;
     write_version(w);
   }
   if (!w->asynchronous &&

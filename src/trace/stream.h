@@ -47,9 +47,10 @@
  * one ISSUE without the marks exactly if both fit into one (trace_copy_word). So a stream whose marks are left out is,
  * word by word, that of a program that is not asked for marks.
  *   EXIT    the last record of every warp.
- *   UNITS   kind:4 | nine counts of 6 bits (trace_unit) | unused:6, behind an ISSUE: what a compiler makes of its
- *           instructions for the machine (ptx/analysis/machine_code.h). Several behind one ISSUE add up. Only in
- *           streams that have them (trace_program_units); there, an ISSUE without one takes no time.
+ *   UNITS   kind:4 | nine counts of 6 bits (trace_unit, as far as LOADS) | half:1 | a count of 5 bits, of HALF or, if
+ *           half is 0, of PRODUCTS; behind an ISSUE: what a compiler makes of its instructions for the machine
+ *           (ptx/analysis/machine_code.h). Several behind one ISSUE add up. Only in streams that have them
+ *           (trace_program_units); there, an ISSUE without one takes no time.
  *   ASYNC   kind:4 | id:8 | what:4 (trace_async) | count:16 | unused:32, of copies that no register waits for: ACCESS
  *           records with flag ASYNC_COPY, which are no loads.
  *           GROUP: the warp's copies since its last GROUP are a group. WAIT_GROUPS: all its groups but the `count`
@@ -103,11 +104,13 @@ typedef enum trace_unit { /* of machine instructions, as ptx_pipe says */
                           TRACE_TENSOR,
                           TRACE_CHAIN,
                           TRACE_LOADS,
+                          TRACE_PRODUCTS, /* of integers: they are in FMA, too */
+                          TRACE_HALF,
                           TRACE_UNIT_COUNT,
 } trace_unit;
 
 /* Counts while they are added up: three to a word, of 21 bits each, which is room for what one ISSUE can have. */
-enum { TRACE_UNIT_WORDS = 3, TRACE_UNIT_BITS = 21 };
+enum { TRACE_UNIT_WORDS = 4, TRACE_UNIT_BITS = 21 };
 typedef struct trace_counts {
   uint64_t word[TRACE_UNIT_WORDS];
 } trace_counts;
@@ -141,10 +144,15 @@ static inline uint32_t trace_count(const trace_counts *counts, trace_unit unit) 
   return (uint32_t)(counts->word[unit / 3] >> unit % 3 * TRACE_UNIT_BITS) & ((1u << TRACE_UNIT_BITS) - 1);
 }
 static inline void trace_add_units(trace_counts *to, uint64_t w) { /* the counts of an UNITS */
-  for (int i = 0; i < TRACE_UNIT_WORDS; i++) {
+  for (int i = 0; i < TRACE_UNIT_WORDS - 1; i++) {
     uint64_t three = w >> (4 + 18 * i);
     to->word[i] += (three & 63) | (three >> 6 & 63) << TRACE_UNIT_BITS | (three >> 12 & 63) << 2 * TRACE_UNIT_BITS;
   }
+  to->word[TRACE_UNIT_WORDS - 1] += (w >> 59) << (w >> 58 & 1) * TRACE_UNIT_BITS;
+}
+static inline bool trace_units_further(uint64_t w) { return w >> 58; } /* of an UNITS: it has PRODUCTS or HALF */
+static inline bool trace_counts_some(const trace_counts *counts) {
+  return counts->word[0] | counts->word[1] | counts->word[2] | counts->word[3];
 }
 static inline bool trace_issues_fit(uint64_t a, uint64_t b) { /* into one */
   return trace_issue_count(a) + trace_issue_count(b) <= TRACE_ISSUE_MAX &&
@@ -444,7 +452,7 @@ static inline void trace_flush_issue(trace_writer *w) {
   *trace_room(w, 1) = TRACE_ISSUE | (uint64_t)w->issue << 4 | (uint64_t)w->memory << 20 | (uint64_t)w->sfu << 36 |
                       (uint64_t)w->fp64 << 50;
   w->issue = w->memory = w->sfu = w->fp64 = 0;
-  if (w->units.word[0] | w->units.word[1] | w->units.word[2]) trace_put_units(w);
+  if (trace_counts_some(&w->units)) trace_put_units(w);
 }
 /* n instructions, of which sfu and fp64 go to those units, and extra memory-pass cycles. n, memory < 8192 each call. */
 static inline void trace_put_issue(trace_writer *w, uint32_t n, uint32_t memory, uint32_t sfu, uint32_t fp64) {

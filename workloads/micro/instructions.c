@@ -167,14 +167,24 @@ static void add_head(text *t, int capability) {
       "L: mov.u64 %%c,%%clock64; sub.u64 %%c,%%c,%%b; setp.lt.u64 %%p,%%c,20000000; @%%p bra L; st.global.u64 [%%a],%%c; ret; }\n");
 }
 
+/* Whether the name is one of those that `what` has, with a + between them. */
+static bool is_named(const char *what, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = what; at; at = strchr(at, '+')) {
+    at += *at == '+';
+    if (!strncmp(at, name, length) && (!at[length] || at[length] == '+')) return true;
+  }
+  return false;
+}
+
 static bool is_wanted(const row *r, const char *what, int capability) {
   if (strchr(r->modes, 'M') && r->capability != capability) return false; /* of this generation only */
-  return r->capability <= capability && (!strcmp(what, "all") || !strcmp(what, r->group) || !strcmp(what, r->name));
+  return r->capability <= capability && (is_named(what, "all") || is_named(what, r->group) || is_named(what, r->name));
 }
 
 /* Ends the program where there is none. */
 static void add_kernels(text *t, const char *what, int capability) {
-  bool any = !strcmp(what, "launch");
+  bool any = is_named(what, "launch");
   add_head(t, capability);
   for (int i = 0; i < ROW_COUNT; i++) {
     if (!is_wanted(&rows[i], what, capability)) continue;
@@ -324,7 +334,7 @@ int main(int argc, char **argv) {
   const char *what = argc > 1 && argv[1][0] != '-' ? argv[1] : "all";
   int skip = argc > 1 && argv[1][0] != '-';
   workload_arguments(argc - skip, argv + skip, "instructions",
-                     "what single instructions take; before the numbers: a group, `launch`, or a row's name", arguments,
+                     "what single instructions take; before the numbers: groups, `launch`, or rows' names, with a + between them", arguments,
                      4);
   text ptx = {0};
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -348,7 +358,7 @@ int main(int argc, char **argv) {
   b.clocks = gpu_allocate(16 * threads);
   b.host_clocks = workload_memory(2 * threads, sizeof *b.host_clocks);
   gpu_set_words(b.out, 0, 32 * threads);
-  if (!strcmp(what, "launch") || !strcmp(what, "all")) measure_launches(&b);
+  if (is_named(what, "launch") || is_named(what, "all")) measure_launches(&b);
   for (int i = 0; i < ROW_COUNT; i++)
     if (is_wanted(&rows[i], what, capability)) measure(&b, &rows[i], i);
   gpu_close();

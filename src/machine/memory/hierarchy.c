@@ -212,9 +212,11 @@ static ps side_latency(const memory *y, const request *r) {
 static inline ps l2_home(memory *y, const line_place *p, const request *r, const found *f, ps ask, ps at) {
   l2_slice *slice = p->slice;
   cache_line *line = f->line;
-  ps service = y->t->l2_service[sector_count(f->have | f->missing)];
-  /* one lane per cycle */
-  if (r->op == TRACE_ATOMIC && r->lanes * y->t->cycle > service) service = r->lanes * y->t->cycle;
+  ps service = y->t->l2_service[sector_count(f->have | f->missing)], others = 0;
+  if (r->op == TRACE_ATOMIC) { /* one lane per cycle; the papers' machines answer with the first */
+    if (y->spec->alu_latency > 0 && r->lanes) others = (r->lanes - 1) * y->t->cycle;
+    if (r->lanes * y->t->cycle > service) service = r->lanes * y->t->cycle;
+  }
   ps data = l2_replace(y, slice, f, ask, server_take(&slice->port, ask, at, service), r->tally);
   if (y->stacks && f->have && r->op == TRACE_LOAD) versions_l2_hit(y->stacks, r->address, line->filled);
   COUNT(r->tally, l2_hits, sector_count(f->have));
@@ -233,7 +235,7 @@ static inline ps l2_home(memory *y, const line_place *p, const request *r, const
   }
   if (r->op == TRACE_ATOMIC && y->spec->l2_write_through) l2_write(y, p, r, ask, data);
   else if (f->back) l2_write_back(y, slice, f->back_tag, f->back, ask, begin, r->tally);
-  return data;
+  return data + others;
 }
 
 /* ---- an L2 of two sides ---- */

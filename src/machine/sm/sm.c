@@ -81,10 +81,24 @@ static ps burst_issue(front_end *f, warp *w, ps time) {
   return burst_over(f, w, n, end);
 }
 
+/* Products of integers and half precision: returns when their pipes have taken them. What half precision makes a chain
+ * longer goes to *end: of the chain's instructions, as many are taken to be of it as there are. */
+static ps other_issue(const timing *t, scheduler *s, const uint32_t units[TRACE_UNIT_COUNT], ps time, ps *end) {
+  uint32_t half = units[TRACE_HALF], links = units[TRACE_CHAIN] / 4;
+  ps halves = fixed_ps(half, t->half_fixed), products = fixed_ps(units[TRACE_PRODUCTS], t->product_fixed);
+  *end += fixed_ps(half < links ? half : links, t->half_chain_fixed);
+  server *fma = &s->pipes[PIPE_FMA], *other = &s->pipes[PIPE_OTHER];
+  if (t->half_apart) products += halves;
+  else if (halves) server_take(fma, time, time, halves);
+  if (products) server_take(other, time, time, products);
+  ps through = halves && !t->half_apart ? fma->free : 0;
+  return products && through < other->free ? other->free : through;
+}
+
 /* The same with execution pipes: the piece goes to each of them at once, and the warp goes on when the last has taken
  * its part and the chain of dependences is over. */
 static ps pipes_issue(front_end *f, warp *w, ps time) {
-  static const uint8_t unit_of[PIPES] = {TRACE_FMA, TRACE_ALU, TRACE_XU, TRACE_FP64, TRACE_TENSOR};
+  static const uint8_t unit_of[PIPE_OTHER] = {TRACE_FMA, TRACE_ALU, TRACE_XU, TRACE_FP64, TRACE_TENSOR};
   const timing *t = f->t;
   sm *m = w->sm;
   uint32_t n = w->burst, passes = w->passes, units[TRACE_UNIT_COUNT];
@@ -101,7 +115,11 @@ static ps pipes_issue(front_end *f, warp *w, ps time) {
            fixed_ps(passes, t->shared_fixed);
   server_take(&w->scheduler->issue, time, time, fixed_ps(units[TRACE_SLOTS], t->cycle_fixed));
   if (end < w->scheduler->issue.free) end = w->scheduler->issue.free;
-  for (int p = 0; p < PIPES; p++) {
+  if (units[TRACE_HALF] | units[TRACE_PRODUCTS]) {
+    ps other = other_issue(t, w->scheduler, units, time, &end);
+    if (end < other) end = other;
+  }
+  for (int p = 0; p < PIPE_OTHER; p++) {
     if (!units[unit_of[p]]) continue;
     server *pipe = &w->scheduler->pipes[p];
     server_take(pipe, time, time, fixed_ps(units[unit_of[p]], t->pipe_fixed[p]));

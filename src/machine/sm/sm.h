@@ -19,7 +19,9 @@
 
 enum { LOAD_RING = 32, COPY_GROUPS = 8, BURST = 32, BARRIERS = 16 };
 
-enum { PIPES = 5 }; /* of arithmetic: FMA, ALU, XU, FP64, TENSOR */
+/* Of arithmetic: FMA, ALU, XU, FP64, TENSOR; the last is the part of the FMA pipe that multiplies integers, and where
+ * half precision has a pipe of its own, that. */
+enum { PIPES = 6, PIPE_FMA = 0, PIPE_OTHER = PIPES - 1 };
 typedef struct scheduler {
   server issue, pipes[PIPES];
 } scheduler;

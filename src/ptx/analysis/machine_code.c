@@ -22,7 +22,11 @@ enum { /* latencies in cycles, where that of an addition is four */
        WITH_SPECIAL = SPECIAL + ADD + 2 * CROSS, /* of one there and an addition: 21 on a TU102 */
        DOUBLE = 8,
        SREG = 20,
-       MATRIX = 32,
+       /* on GA100 and GA102: 22.7 and 41.7 (arabel1a/gpu-micro-bench); a shuffle takes 25 on a TU102 */
+       SHUFFLE = 23,
+       REDUCTION = 42,
+       SWAP = 12, /* what a compare-and-swap in shared memory takes more than an addition: TU102, 37 for 25 */
+       SYNC = 6,  /* from one bar.warp.sync to the next, on the same */
        /* of floats, rounded to nearest, on an RTX 2080 SUPER (arabel1a/gpu-micro-bench) */
        QUOTIENT = 41,
        QUOTIENT_BY_KNOWN = 34, /* the reciprocal of a number that is known is made by the compiler */
@@ -34,40 +38,52 @@ enum {
 };
 
 typedef struct sequence { /* the machine instructions that a PTX instruction becomes, and its latency */
-  uint8_t fma, alu, xu, fp64, other, cycles;
+  uint8_t fma, alu, xu, fp64, half, other, cycles;
+  uint8_t products; /* of fma: of integers */
 } sequence;
 
 static ptx_cost cost_of(sequence s) {
   ptx_cost cost = {{0}};
-  cost.count[PTX_PIPE_SLOTS] = (uint8_t)(s.fma + s.alu + s.xu + s.fp64 + s.other);
+  cost.count[PTX_PIPE_SLOTS] = (uint8_t)(s.fma + s.alu + s.xu + s.fp64 + s.half + s.other);
   cost.count[PTX_PIPE_FMA] = s.fma;
   cost.count[PTX_PIPE_ALU] = s.alu;
   cost.count[PTX_PIPE_XU] = s.xu;
   cost.count[PTX_PIPE_FP64] = s.fp64;
   cost.count[PTX_PIPE_CHAIN] = s.cycles;
+  cost.count[PTX_PIPE_PRODUCTS] = s.products;
+  cost.count[PTX_PIPE_HALF] = s.half;
   return cost;
 }
 
 #define NOTHING ((sequence){0})
 #define ALU(n) ((sequence){.alu = (n), .cycles = (n)*ADD})
 #define FMA(n) ((sequence){.fma = (n), .cycles = (n)*ADD})
+#define PRODUCT ((sequence){.fma = 1, .products = 1, .cycles = ADD})
+/* At the slower of both rates: 16 results per clock and SM where doubles have 32 or 64, 2 where they have 2 (NVIDIA's
+ * programming guide). */
+#define DOUBLE_CONVERSION ((sequence){.xu = 1, .fp64 = 1, .cycles = SPECIAL})
+#define HALF ((sequence){.half = 1, .cycles = ADD})
 
 static ptx_type type_of(const ptx_instr *instr) { return instr->type_count ? instr->types[0] : PTX_TYPE_NONE; }
 static bool is_float(ptx_type type) { return ptx_type_class(type) == 'F'; }
+static bool is_half(ptx_type type) {
+  return type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
+}
 static bool is_long(ptx_type type) { return ptx_type_bits(type) == 64; }
 
 /* ---- integers ---- */
 
 static sequence product(const ptx_instr *instr) {
   bool adds = instr->opcode == PTX_OP_MAD || instr->opcode == PTX_OP_MADC;
-  if (!is_long(type_of(instr))) return FMA(1);
-  if (ptx_has(instr, PTX_MOD_HI)) return (sequence){.fma = 7, .alu = (uint8_t)(5 + 2 * adds), .cycles = 6 * ADD};
-  return (sequence){.fma = 4, .alu = 1, .cycles = 3 * ADD};
+  if (!is_long(type_of(instr))) return PRODUCT;
+  if (ptx_has(instr, PTX_MOD_HI))
+    return (sequence){.fma = 7, .products = 7, .alu = (uint8_t)(5 + 2 * adds), .cycles = 6 * ADD};
+  return (sequence){.fma = 4, .products = 4, .alu = 1, .cycles = 3 * ADD};
 }
 
 static sequence quotient(ptx_type type) {
-  if (is_long(type)) return (sequence){.fma = 22, .alu = 36, .xu = 3, .other = 2, .cycles = 127};
-  return (sequence){.fma = 6, .alu = 10, .xu = 3, .cycles = 3 * SPECIAL + 9 * ADD};
+  if (is_long(type)) return (sequence){.fma = 22, .products = 22, .alu = 36, .xu = 3, .other = 2, .cycles = 127};
+  return (sequence){.fma = 6, .products = 6, .alu = 10, .xu = 3, .cycles = 3 * SPECIAL + 9 * ADD};
 }
 
 static sequence integer(const ptx_instr *instr) {
@@ -78,11 +94,11 @@ static sequence integer(const ptx_instr *instr) {
   case PTX_OP_MAD:
   case PTX_OP_MADC: return product(instr);
   case PTX_OP_MUL24:
-  case PTX_OP_MAD24: return (sequence){.fma = 1, .alu = 1, .cycles = 2 * ADD};
+  case PTX_OP_MAD24: return (sequence){.fma = 1, .products = 1, .alu = 1, .cycles = 2 * ADD};
   case PTX_OP_DIV:
   case PTX_OP_REM: return quotient(type);
   case PTX_OP_DP2A:
-  case PTX_OP_DP4A: return FMA(1);
+  case PTX_OP_DP4A: return PRODUCT;
   case PTX_OP_MIN:
   case PTX_OP_MAX: return wide ? (sequence){.alu = 4, .cycles = 3 * ADD} : ALU(1);
   case PTX_OP_ABS: return wide ? ALU(3) : ALU(1);
@@ -166,8 +182,10 @@ static sequence floats(const ptx_instr *instr) {
   case PTX_OP_LG2:
   case PTX_OP_EX2:
   case PTX_OP_TANH: return special(instr);
-  default: return type == PTX_F32X2 ? (sequence){.fma = 2, .cycles = ADD} : FMA(1);
+  default: break;
   }
+  if (is_half(type)) return HALF;
+  return type == PTX_F32X2 ? (sequence){.fma = 2, .cycles = ADD} : FMA(1);
 }
 
 static sequence comparison(const ptx_instr *instr) {
@@ -183,11 +201,13 @@ static sequence conversion(const ptx_instr *instr) {
   ptx_type to = instr->types[0], from = instr->types[1];
   if (from == PTX_F32 && (to == PTX_F16X2 || to == PTX_BF16X2)) return (sequence){.xu = 2, .cycles = SPECIAL};
   if (from == PTX_F32 && (to == PTX_F16 || to == PTX_BF16)) return (sequence){.xu = 1, .cycles = SPECIAL};
-  if (is_float(to) != is_float(from) || to == PTX_F64 || from == PTX_F64) return (sequence){.xu = 1, .cycles = SPECIAL};
+  if (to == PTX_F64 || from == PTX_F64) return DOUBLE_CONVERSION;
+  if (is_float(to) != is_float(from)) return (sequence){.xu = 1, .cycles = SPECIAL};
   uint32_t to_bits = ptx_type_bits(to), from_bits = ptx_type_bits(from);
   if (is_float(to)) {
     if (to_bits == from_bits && !ptx_has(instr, PTX_MOD_SAT)) return (sequence){.xu = 1, .cycles = SPECIAL};
-    return to_bits > from_bits ? FMA(1) : ALU(1);
+    if (to_bits <= from_bits) return ALU(1);
+    return from == PTX_F16 ? HALF : PRODUCT; /* a sum with zero; a shift, as a product */
   }
   if (ptx_has(instr, PTX_MOD_SAT)) return ALU(2);
   bool extends = to_bits > from_bits && (ptx_type_class(from) == 'S' || from_bits < 32);
@@ -212,7 +232,11 @@ static ptx_cost memory(const ptx_instr *instr) {
                    instr->operands[1].reg == PTX_NO_REG
                ? cost_of(NOTHING)
                : on_chip(1, true);
-  case PTX_SPACE_SHARED: return on_chip(1, !store);
+  case PTX_SPACE_SHARED: {
+    ptx_cost cost = on_chip(1, !store);
+    if (instr->opcode == PTX_OP_ATOM && ptx_has(instr, PTX_MOD_CAS)) cost.count[PTX_PIPE_CHAIN] = SWAP;
+    return cost;
+  }
   case PTX_SPACE_LOCAL: return on_chip(1, false); /* its load is waited for as those from global memory */
   default: return cost_of((sequence){.alu = 1});
   }
@@ -246,7 +270,9 @@ static uint64_t multiply_adds(const ptx_instr *instr) {
 /* wgmma is of four warps. Eight-bit types go at twice the rate of 16-bit ones, tf32 at half; four and six bits that
  * stand in bytes go as bytes, and at four times the rate where all are of four bits. Doubles go at a sixteenth (A100
  * and Hopper whitepapers: 64 of 1024, 128 of 2048 multiply-adds per clock and SM). Of a sparse A half of the elements
- * are there, and only those take time (A100 and GA102 whitepapers: twice the multiply-adds per clock). */
+ * are there, and only those take time (A100 and GA102 whitepapers: twice the multiply-adds per clock). A product of
+ * 1024 multiply-adds of half precision is there after 17.7 cycles on an A100, one of 2048 after 24.7, the same for
+ * other types and sparse ones (Sun et al. 2022, arXiv:2206.02874, tables 3 and 6). */
 static ptx_cost matrix(const ptx_instr *instr) {
   bool group = instr->opcode == PTX_OP_WGMMA;
   uint32_t bits = 16;
@@ -260,7 +286,8 @@ static ptx_cost matrix(const ptx_instr *instr) {
   uint64_t work = multiply_adds(instr) / (sparse ? 2 : 1) * (bits < 4 ? 4 : bits) / 16 / (group ? 4 : 1);
   uint64_t units = (work + 511) / 512;
   if (units > PTX_COST_MAX) units = PTX_COST_MAX;
-  ptx_cost cost = cost_of((sequence){.other = (uint8_t)((units + 3) / 4), .cycles = group ? 0 : MATRIX});
+  uint8_t cycles = (uint8_t)(group ? 0 : 11 + 7 * (units < 4 ? units : 4) / 2);
+  ptx_cost cost = cost_of((sequence){.other = (uint8_t)((units + 3) / 4), .cycles = cycles});
   cost.count[PTX_PIPE_TENSOR] = (uint8_t)units;
   return cost;
 }
@@ -277,8 +304,14 @@ static ptx_cost tensor_memory(const ptx_instr *instr) {
   return cost;
 }
 
+static ptx_cost shuffle(void) {
+  ptx_cost cost = on_chip(1, false);
+  cost.count[PTX_PIPE_CHAIN] = SHUFFLE;
+  return cost;
+}
+
 static ptx_cost wide_product(void) { /* one instruction that has its pipe twice as long */
-  ptx_cost cost = cost_of((sequence){.fma = 2, .cycles = ADD});
+  ptx_cost cost = cost_of((sequence){.fma = 2, .products = 2, .cycles = ADD});
   cost.count[PTX_PIPE_SLOTS] = 1;
   return cost;
 }
@@ -300,8 +333,8 @@ static ptx_cost single(const ptx_instr *instr) {
   case PTX_OP_ATOM:
   case PTX_OP_MULTIMEM:
   case PTX_OP_RED: return memory(instr);
-  case PTX_OP_SHFL:
-  case PTX_OP_REDUX:
+  case PTX_OP_SHFL: return shuffle();
+  case PTX_OP_REDUX: return cost_of((sequence){.xu = 1, .other = 1, .cycles = REDUCTION});
   case PTX_OP_MBARRIER: return on_chip(1, true);
   case PTX_OP_LDMATRIX: return rows(instr, true);
   case PTX_OP_STMATRIX: return rows(instr, false);
@@ -317,13 +350,19 @@ static ptx_cost single(const ptx_instr *instr) {
   case PTX_OP_SETP: return cost_of(comparison(instr));
   case PTX_OP_SELP:
   case PTX_OP_SLCT: return cost_of(is_long(type_of(instr)) ? (sequence){.alu = 2, .cycles = ADD} : ALU(1));
-  case PTX_OP_CVT: return cost_of(conversion(instr));
+  case PTX_OP_CVT: {
+    ptx_cost cost = cost_of(conversion(instr));
+    if (cost.count[PTX_PIPE_FP64]) cost.count[PTX_PIPE_SLOTS] = 1;
+    return cost;
+  }
   case PTX_OP_CALL: return cost_of((sequence){.other = 4, .cycles = 4 * BRANCH});
   case PTX_OP_BRA: return cost_of((sequence){.other = 1, .cycles = instr->guard == PTX_NO_REG ? TAKEN : BRANCH});
   case PTX_OP_BRX: return cost_of((sequence){.other = 1, .cycles = TAKEN});
   case PTX_OP_RET: return cost_of((sequence){.other = 1, .cycles = BRANCH});
-  case PTX_OP_EXIT:
   case PTX_OP_BAR:
+    if (ptx_has(instr, PTX_MOD_WARP)) return cost_of((sequence){.other = 1, .cycles = SYNC});
+    return cost_of((sequence){.other = 1});
+  case PTX_OP_EXIT:
   case PTX_OP_BARRIER:
   case PTX_OP_FENCE:
   case PTX_OP_MEMBAR:
@@ -428,7 +467,7 @@ static void balance_block(folding *f, const ptx_block *block) {
     if (!may_multiply(f, n)) continue;
     if (f->func->instrs[n].opcode != PTX_OP_SHL && sums++ % 2) continue;
     f->costs[n].count[PTX_PIPE_ALU] = 0;
-    f->costs[n].count[PTX_PIPE_FMA] = 1;
+    f->costs[n].count[PTX_PIPE_FMA] = f->costs[n].count[PTX_PIPE_PRODUCTS] = 1;
     alu--, fma++;
   }
 }
@@ -493,7 +532,8 @@ static void count_predicated(folding *f, const ptx_cfg *cfg, const ptx_block *bl
   uint8_t *branch = f->costs[block->end - 1].count;
   f->costs[block->end - 1] = cost_of(NOTHING);
   for (uint32_t n = guarded->first; n < guarded->end; n++)
-    for (uint32_t u = PTX_PIPE_SLOTS; u <= PTX_PIPE_FP64; u++) {
+    for (uint32_t u = PTX_PIPE_SLOTS; u < PTX_PIPES; u++) {
+      if (u > PTX_PIPE_FP64 && u < PTX_PIPE_PRODUCTS) continue;
       if (u != PTX_PIPE_SLOTS && is_access(&f->func->instrs[n])) break;
       uint32_t sum = branch[u] + f->costs[n].count[u];
       branch[u] = (uint8_t)(sum < PTX_COST_MAX ? sum : PTX_COST_MAX);
@@ -532,10 +572,18 @@ enum { LOAD = 24 }; /* to find the longest chain: about what a load from shared 
 static uint32_t length(chain c) { return c.cycles + LOAD * c.loads; }
 
 static ptx_pipe pipe_of(const uint8_t *count) {
-  return count[PTX_PIPE_XU]    ? PTX_PIPE_XU
-         : count[PTX_PIPE_ALU] ? PTX_PIPE_ALU
-         : count[PTX_PIPE_FMA] ? PTX_PIPE_FMA
-                               : PTX_PIPE_SLOTS;
+  return count[PTX_PIPE_XU]     ? PTX_PIPE_XU
+         : count[PTX_PIPE_ALU]  ? PTX_PIPE_ALU
+         : count[PTX_PIPE_FMA]  ? PTX_PIPE_FMA
+         : count[PTX_PIPE_HALF] ? PTX_PIPE_HALF
+                                : PTX_PIPE_SLOTS;
+}
+
+/* What lanes vote with comes as late as a guard: a comparison and a ballot take 16.3 cycles on GA100 and GA102, and one
+ * vote after another's result 12.7 (arabel1a/gpu-micro-bench). */
+static bool is_voted_on(const ptx_instr *instr, uint32_t reg) {
+  return instr->opcode == PTX_OP_VOTE && instr->operand_count > 1 && instr->operands[1].kind == PTX_OPERAND_REG &&
+         instr->operands[1].reg == reg;
 }
 
 /* The longest chain that leads to the instruction: what it waits for. A predicate that is one of its operands is there
@@ -547,7 +595,7 @@ static chain awaited(const folding *f, const ptx_instr *instr, const chain *read
     uint32_t reg = f->t.regs[k];
     chain at = ready[reg];
     if (!length(at)) continue;
-    if (reg == instr->guard) at.cycles += PREDICATE - ADD;
+    if (reg == instr->guard || is_voted_on(instr, reg)) at.cycles += PREDICATE - ADD;
     else if (pipe != PTX_PIPE_SLOTS && at.pipe != PTX_PIPE_SLOTS && at.pipe != pipe) at.cycles += CROSS;
     if (length(at) > length(longest)) longest = at;
   }
@@ -622,9 +670,13 @@ static void note_store(const folding *f, stores *s, const ptx_instr *instr, chai
   else lengthen(&s->others, at);
 }
 
+static bool is_warp_barrier(const ptx_instr *instr) {
+  return instr->opcode == PTX_OP_BAR && ptx_has(instr, PTX_MOD_WARP);
+}
+
 /* Gives each instruction of [first, end) by how much the longest chain up to it grows. */
 static void chain_stretch(folding *f, chain *ready, uint32_t first, uint32_t end) {
-  chain longest = {0};
+  chain longest = {0}, barriers = {0};
   stores s = {.count = 0};
   for (uint32_t n = first; n < end; n++) {
     const ptx_instr *instr = &f->func->instrs[n];
@@ -634,8 +686,10 @@ static void chain_stretch(folding *f, chain *ready, uint32_t first, uint32_t end
     chain at = awaited(f, instr, ready, pipe);
     if (reads_shared(instr)) order_load(f, &s, instr, &at);
     if (writes_shared(instr)) note_store(f, &s, instr, at);
+    if (is_warp_barrier(instr)) at = barriers; /* one after the other, whatever else the warp waits for */
     at.cycles += count[PTX_PIPE_CHAIN];
     at.loads += count[PTX_PIPE_LOADS];
+    if (is_warp_barrier(instr)) barriers = at;
     if (count[PTX_PIPE_SLOTS]) at.pipe = pipe;
     for (uint32_t k = 0; k < f->t.writes; k++) {
       ready[f->t.regs[f->t.reads + k]] = at;

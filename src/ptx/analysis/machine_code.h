@@ -14,7 +14,7 @@
 /* Counts of one PTX instruction; the same order as trace_unit (trace/stream.h). */
 typedef enum ptx_pipe {
   PTX_PIPE_SLOTS,  /* machine instructions: each takes its scheduler for a cycle */
-  PTX_PIPE_FMA,    /* of them, on each pipe; a 64-bit product has it twice as long */
+  PTX_PIPE_FMA,    /* of them, on each pipe: fp32, integer products; a 64-bit product has it twice as long */
   PTX_PIPE_ALU,    /* memory instructions, too, whose addresses and data take as long to be read */
   PTX_PIPE_XU,     /* special functions, conversions between integers and floats, population counts */
   PTX_PIPE_FP64,   /* double precision */
@@ -22,6 +22,8 @@ typedef enum ptx_pipe {
   PTX_PIPE_TENSOR, /* in 512 multiply-adds of half precision */
   PTX_PIPE_CHAIN,  /* what it adds to its block's longest chain of dependences: cycles, where an addition takes four */
   PTX_PIPE_LOADS,  /* and loads from shared memory in that chain */
+  PTX_PIPE_PRODUCTS, /* of FMA: multiplications of integers, which half of the lanes of some GPUs make */
+  PTX_PIPE_HALF,     /* half precision, not in FMA */
   PTX_PIPES
 } ptx_pipe;
 

@@ -45,7 +45,10 @@ static void add_units(ff_text *text, uint64_t word) {
   trace_counts counts = {{0}};
   trace_add_units(&counts, word);
   ff_text_add(text, "units");
-  for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) ff_text_add(text, " %u", trace_count(&counts, (trace_unit)u));
+  for (uint32_t u = 0; u <= TRACE_LOADS; u++) ff_text_add(text, " %u", trace_count(&counts, (trace_unit)u));
+  uint32_t products = trace_count(&counts, TRACE_PRODUCTS), half = trace_count(&counts, TRACE_HALF);
+  if (products) ff_text_add(text, ", %u products", products);
+  if (half) ff_text_add(text, ", %u half", half);
   ff_text_add(text, "\n");
 }
 
@@ -160,7 +163,7 @@ static void test_waits_stay_before_what_needs_the_value(void **state) {
                 "run 3\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 2 mask ffffffff: 0/32/1\nwait 0\n"
                 "run 1\nunits 1 0 1 0 0 0 0 0 0\nstore 4 pc 3 mask ffffffff: 100/32/1\n"
                 "run 1\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 4 mask ffffffff: 80/32/1\nwait 0\n"
-                "run 2\nunits 2 1 0 0 0 0 0 5 0\nexit\n"); /* the second sum: IMAD.IADD */
+                "run 2\nunits 2 1 0 0 0 0 0 5 0, 1 products\nexit\n"); /* the second sum: IMAD.IADD */
 }
 
 /* Past stores of the value to shared memory, but not past what may read it there or lets others do so. */
@@ -176,7 +179,7 @@ static void test_waits_move_past_stores_to_shared_memory(void **state) {
           "run 1\nunits 1 0 0 0 0 1 0 0 0\nlate wait 1\nrun 1\nunits 1 0 0 0 0 0 0 0 0\nbarrier 0 of 1\n"
           "run 1\nunits 1 0 1 0 0 0 0 0 0\nload 4 pc 7 mask ffffffff: 100/32/1\nwait 0\n" /* before the shared load */
           "run 3\nunits 3 0 1 0 0 2 0 0 1\nload 4 pc 10 mask ffffffff: 180/32/1\nwait 0\n"
-          "run 2\nunits 2 1 0 0 0 0 0 4 0\nexit\n");
+          "run 2\nunits 2 1 0 0 0 0 0 4 0, 1 products\nexit\n");
   /* st.async tells others: the load's wait is before it */
   compare(
       ".shared .align 8 .b8 s[16];\n",
@@ -366,7 +369,7 @@ static void test_constants_take_the_unit_again(void **state) {
   static const char load[] = AT "and.b32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 4; mov.u64 %rd4, table;\n"
                                 "add.s64 %rd3, %rd3, %rd4; ld.const.u32 %r5, [%rd3];";
   with_units = true;
-  compare(table, load, 32, 0, "run 11+3\nunits 6 4 1 0 0 4 0 29 1\nexit\n");
+  compare(table, load, 32, 0, "run 11+3\nunits 6 4 1 0 0 4 0 29 1, 4 products\nexit\n");
   with_units = false;
 }
 

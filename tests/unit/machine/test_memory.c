@@ -258,6 +258,24 @@ static void test_atomics(void **state) {
   assert_int_equal(beyond_warm(big_pages, atomics), fetch);
 }
 
+/* Of a warp's atomic operation on one line the last lane's is over so much later than one lane's. */
+static void atomic_of_lanes(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  *trace_put_access(w, TRACE_ATOMIC, 2, TRACE_RETURNS, 0, ~0u, 1) = trace_line(LINE(0), *(const uint32_t *)c, 1);
+  trace_put_wait(w, 0);
+}
+static void with_pipes(machine_spec *spec) {
+  big_pages(spec);
+  spec->alu_latency = 4;
+}
+static void test_an_atomic_operation_ends_with_its_last_lane(void **state) {
+  const uint32_t one = 1, all = 32;
+  rig_kernel single = {.blocks = 1, .warps = 1, .warp = atomic_of_lanes, .context = &one}, whole = single;
+  whole.context = &all;
+  assert_int_equal(rig_run(with_pipes, whole).kernel_ps - rig_run(with_pipes, single).kernel_ps, 31 * NS);
+  assert_int_equal(rig_run(big_pages, whole).kernel_ps, rig_run(big_pages, single).kernel_ps);
+}
+
 /* ---- bandwidth ---- */
 
 static void stream_loads(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
@@ -494,6 +512,7 @@ int main(void) {
       cmocka_unit_test(test_l1_is_empty_when_a_kernel_begins),
       cmocka_unit_test(test_l1_epochs_wrap),
       cmocka_unit_test(test_atomics),
+      cmocka_unit_test(test_an_atomic_operation_ends_with_its_last_lane),
       cmocka_unit_test(test_dram_bandwidth),
       cmocka_unit_test(test_dram_shares),
       cmocka_unit_test(test_batches_turn_the_bus_once),

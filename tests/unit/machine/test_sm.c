@@ -80,6 +80,56 @@ static void test_pipes_overlap(void **state) {
   assert_int_equal(pipe_time(with_pipes, 2, tensor), 64 * NS);
 }
 
+static void with_all_lanes(machine_spec *spec) { /* for floats; half of them for products of integers */
+  with_pipes(spec);
+  spec->compute_major = 8, spec->compute_minor = 6;
+  spec->fma_cycles = 1;
+  spec->product_cycles = spec->half_cycles = 2;
+}
+static void as_turing(machine_spec *spec) {
+  with_pipes(spec);
+  spec->compute_major = 7, spec->compute_minor = 5;
+  spec->half_latency = 6;
+}
+static void as_8_0(machine_spec *spec) {
+  as_turing(spec);
+  spec->compute_major = 8, spec->compute_minor = 0;
+  spec->half_cycles = 1;
+}
+
+static void test_half_of_the_lanes_multiply_integers(void **state) {
+  piped floats = {32, {[TRACE_SLOTS] = 32, [TRACE_FMA] = 32}};
+  piped products = {32, {[TRACE_SLOTS] = 32, [TRACE_FMA] = 32, [TRACE_PRODUCTS] = 32}};
+  piped both = {32, {[TRACE_SLOTS] = 32, [TRACE_FMA] = 32, [TRACE_PRODUCTS] = 16}};
+  piped few = {32, {[TRACE_SLOTS] = 32, [TRACE_FMA] = 32, [TRACE_PRODUCTS] = 20}};
+  assert_int_equal(pipe_time(with_all_lanes, 8, floats), 4 * 32 * NS);
+  assert_int_equal(pipe_time(with_all_lanes, 8, products), 4 * 64 * NS);
+  assert_int_equal(pipe_time(with_all_lanes, 8, both), 4 * 32 * NS); /* the other half of the lanes has the floats */
+  assert_int_equal(pipe_time(with_all_lanes, 8, few), 4 * 40 * NS);
+  assert_int_equal(pipe_time(as_turing, 8, products), 4 * 64 * NS); /* all of them do, as of floats */
+  assert_int_equal(pipe_time(as_turing, 8, floats), 4 * 64 * NS);
+}
+
+static void test_half_precision_has_its_own_pipe_or_that_of_floats(void **state) {
+  piped half = {32, {[TRACE_SLOTS] = 32, [TRACE_HALF] = 32}};
+  piped both = {32, {[TRACE_SLOTS] = 32, [TRACE_FMA] = 16, [TRACE_HALF] = 16}};
+  assert_int_equal(pipe_time(as_turing, 8, half), 4 * 64 * NS); /* half_cycles is not given: as fma_cycles */
+  assert_int_equal(pipe_time(as_turing, 8, both), 4 * 32 * NS);
+  assert_int_equal(pipe_time(as_8_0, 8, half), 4 * 32 * NS);
+  assert_int_equal(pipe_time(with_all_lanes, 8, half), 4 * 64 * NS);
+  assert_int_equal(pipe_time(with_all_lanes, 8, both), 4 * (16 + 32) * NS);
+}
+
+static void test_half_precision_takes_longer_in_a_chain(void **state) {
+  piped chain = {10, {[TRACE_SLOTS] = 10, [TRACE_HALF] = 10, [TRACE_CHAIN] = 40}};
+  assert_int_equal(pipe_time(as_turing, 1, chain), 60 * NS);
+  assert_int_equal(pipe_time(with_all_lanes, 1, chain), 40 * NS);
+  piped chains = {40, {[TRACE_SLOTS] = 40, [TRACE_HALF] = 40, [TRACE_CHAIN] = 40}};
+  assert_int_equal(pipe_time(as_turing, 1, chains), 80 * NS); /* four of them: the pipe is the limit */
+  piped mixed = {10, {[TRACE_SLOTS] = 10, [TRACE_FMA] = 7, [TRACE_HALF] = 3, [TRACE_CHAIN] = 40}};
+  assert_int_equal(pipe_time(as_turing, 1, mixed), 46 * NS);
+}
+
 static void test_chains_bind_one_warp(void **state) {
   piped chain = {10, {[TRACE_SLOTS] = 10, [TRACE_FMA] = 10, [TRACE_CHAIN] = 40}};
   assert_int_equal(pipe_time(with_pipes, 1, chain), 40 * NS);
@@ -571,6 +621,9 @@ int main(void) {
       cmocka_unit_test(test_slow_units),
       cmocka_unit_test(test_shared_memory_passes),
       cmocka_unit_test(test_pipes_overlap),
+      cmocka_unit_test(test_half_of_the_lanes_multiply_integers),
+      cmocka_unit_test(test_half_precision_has_its_own_pipe_or_that_of_floats),
+      cmocka_unit_test(test_half_precision_takes_longer_in_a_chain),
       cmocka_unit_test(test_chains_bind_one_warp),
       cmocka_unit_test(test_an_sm_takes_a_shared_access_per_cycle),
       cmocka_unit_test(test_first_warps_of_blocks_take_turns),

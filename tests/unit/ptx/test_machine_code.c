@@ -78,6 +78,19 @@ static void test_tensor_core(void **state) {
   }
 }
 
+/* By how many there are: 17.7 and 24.7 cycles on an A100. */
+static void test_products_of_matrices_take_longer(void **state) {
+#define D "{%f1, %f2, %f3, %f4}"
+  uint32_t sum[PTX_PIPES];
+  sum_costs("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 " D ", {%r1, %r2}, {%r5}, " D ";", sum);
+  assert_int_equal(sum[PTX_PIPE_CHAIN], 18);
+  sum_costs("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D ", {%r1, %r2, %r3, %r4}, {%r5, %r6}, " D ";", sum);
+  assert_int_equal(sum[PTX_PIPE_CHAIN], 25);
+  sum_costs("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 " D ", {%r1, %r2, %r3, %r4}, {%r5, %r6}, " D ";", sum);
+  assert_int_equal(sum[PTX_PIPE_CHAIN], 25);
+#undef D
+}
+
 /* A sixteenth of half precision's multiply-adds per clock. */
 static void test_products_of_doubles(void **state) {
   uint32_t sum[PTX_PIPES];
@@ -100,7 +113,47 @@ static void test_half_precision(void **state) {
   check("cvt.rn.bf16.f32 %h1, %f1;", 1, 0, 0, 1, 0, 0);
   check("cvt.rn.f16x2.f32 %r1, %f1, %f2;", 2, 0, 0, 2, 0, 0);
   check("cvt.rn.bf16x2.f32 %r1, %f1, %f2;", 2, 0, 0, 2, 0, 0);
-  check("cvt.f32.f16 %f1, %h1;", 1, 1, 0, 0, 0, 0);
+  check("cvt.f32.f16 %f1, %h1;", 1, 0, 0, 0, 0, 0);
+  check("cvt.f32.bf16 %f1, %h1;", 1, 1, 0, 0, 0, 0);
+}
+
+/* Conversions from and to doubles have the slower of two pipes. */
+static void test_conversions_of_doubles(void **state) {
+  check("cvt.f64.f32 %e1, %f1;", 1, 0, 0, 1, 1, 0);
+  check("cvt.rn.f32.f64 %f1, %e1;", 1, 0, 0, 1, 1, 0);
+  check("cvt.rzi.s32.f64 %r1, %e1;", 1, 0, 0, 1, 1, 0);
+}
+
+static void check_products(const char *body, uint32_t fma, uint32_t products, uint32_t half) {
+  uint32_t sum[PTX_PIPES];
+  sum_costs(body, sum);
+  if (sum[PTX_PIPE_FMA] != fma || sum[PTX_PIPE_PRODUCTS] != products || sum[PTX_PIPE_HALF] != half)
+    fail_msg("%s: %u of FMA, %u products, %u of half precision", body, sum[PTX_PIPE_FMA], sum[PTX_PIPE_PRODUCTS],
+             sum[PTX_PIPE_HALF]);
+}
+
+/* Products of integers are counted with floats and by themselves, half precision only by itself. */
+static void test_products_and_half_precision(void **state) {
+  check_products("fma.rn.f32 %f1, %f2, %f3, %f4; sin.approx.ftz.f32 %f1, %f2;", 2, 0, 0);
+  check_products("mad.lo.s32 %r1, %r2, %r3, %r4;", 1, 1, 0);
+  check_products("mul24.lo.s32 %r1, %r2, %r3;", 1, 1, 0);
+  check_products("dp4a.u32.u32 %r1, %r2, %r3, %r4;", 1, 1, 0);
+  check_products("mul.wide.s32 %d1, %r2, %r3;", 2, 2, 0);
+  check_products("mul.lo.u64 %d1, %d2, %d3;", 4, 4, 0);
+  check_products("mul.hi.u64 %d1, %d2, %d3;", 7, 7, 0);
+  check_products("div.u32 %r1, %r2, %r3;", 6, 6, 0);
+  check_products("div.u64 %d1, %d2, %d3;", 22, 22, 0);
+  check_products("fma.rn.f16x2 %r1, %r2, %r3, %r4; add.f16 %h1, %h2, %h3; fma.rn.bf16x2 %r1, %r2, %r3, %r4;", 0, 0, 3);
+  check_products("cvt.f32.f16 %f1, %h1;", 0, 0, 1);
+  check_products("cvt.f32.bf16 %f1, %h1;", 1, 1, 0);
+  /* of what is shared out, too: eight shifts, half of them products */
+  check_products("shl.b32 %r1, %r9, 1; shl.b32 %r2, %r9, 2; shl.b32 %r3, %r9, 3; shl.b32 %r4, %r9, 4;"
+                 "shl.b32 %r5, %r9, 5; shl.b32 %r6, %r9, 6; shl.b32 %r7, %r9, 7; shl.b32 %r8, %r9, 8;",
+                 3, 3, 0);
+  /* and of what a predicate guards, which the branch has */
+  check_products("setp.lt.s32 %p1, %r1, %r2; @%p1 bra L; mad.lo.s32 %r1, %r2, %r3, %r4; add.f16 %h1, %h2, %h3;"
+                 "L: add.f32 %f1, %f2, %f3;",
+                 2, 1, 1);
 }
 
 /* A pass of the shared unit for each register; how much a product is, is known when it runs. */
@@ -275,7 +328,20 @@ static void test_chains(void **state) {
   assert_int_equal(chain("sqrt.rn.f32 %f1, %f2; rcp.rn.f32 %f3, %f4;", NULL), 39 + 56);
   assert_int_equal(chain("rem.s64 %d1, %d2, %d3; rem.s64 %d4, %d5, %d6;", NULL), 2 * 127);
   assert_int_equal(chain("rcp.approx.ftz.f32 %f1, %f2; rcp.approx.ftz.f32 %f3, %f4;", NULL), 15);
+  /* what lanes vote with is there as late as a guard; results of votes, shuffles, sums of a warp */
+  assert_int_equal(chain("setp.lt.s32 %p1, %r1, %r2; vote.sync.ballot.b32 %r3, %p1, -1;", NULL), 16);
+  assert_int_equal(chain("vote.sync.all.pred %p1, %p2, -1; vote.sync.all.pred %p3, %p1, -1;", NULL), 4 + 12);
+  assert_int_equal(chain("vote.sync.all.pred %p1, %p2, -1; selp.b32 %r3, %r1, %r2, %p1;", NULL), 8);
+  assert_int_equal(chain("shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1; shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;", NULL), 46);
+  assert_int_equal(chain("redux.sync.add.u32 %r1, %r2, -1;", NULL), 42);
+  /* barriers of a warp come one after the other, beside what it waits for */
+  assert_int_equal(chain("bar.warp.sync -1; bar.warp.sync -1; bar.warp.sync -1;", NULL), 18);
+  assert_int_equal(chain("ex2.approx.ftz.f32 %f1, %f2; bar.warp.sync -1; bar.warp.sync -1;", NULL), 15);
   uint32_t loads;
+  assert_int_equal(chain("atom.shared.cas.b32 %r1, [s], %r2, %r3;", &loads), 12);
+  assert_int_equal(loads, 1);
+  assert_int_equal(chain("atom.shared.add.u32 %r1, [s], %r2;", &loads), 0);
+  assert_int_equal(loads, 1);
   assert_int_equal(chain("ld.shared.f32 %f1, [s]; add.f32 %f2, %f1, %f1; ld.shared.f32 %f3, [s+4];", &loads), 4);
   assert_int_equal(loads, 1);
 }
@@ -331,7 +397,10 @@ int main(void) {
       cmocka_unit_test(test_tensor_core),
       cmocka_unit_test(test_products_of_doubles),
       cmocka_unit_test(test_matrices_in_shared_memory),
+      cmocka_unit_test(test_products_of_matrices_take_longer),
       cmocka_unit_test(test_half_precision),
+      cmocka_unit_test(test_conversions_of_doubles),
+      cmocka_unit_test(test_products_and_half_precision),
       cmocka_unit_test(test_tensor_memory),
       cmocka_unit_test(test_what_takes_no_instruction),
       cmocka_unit_test(test_sequences),

@@ -219,9 +219,13 @@ static void test_words(void **state) {
               ff_trace_async_id(w) == 255 && ff_trace_async_count(w) == 65535);
   assert_true(ff_trace_wait_k(ff_trace_wait(70000)) == 70000 && ff_trace_mark(ff_trace_leave(5)) == 5 &&
               ff_trace_kind(ff_trace_enter(5)) == FF_TRACE_ENTER);
-  w = ff_trace_units((uint32_t[]){1, 2, 3, 4, 5, 6, 7, 8, 63});
+  w = ff_trace_units((uint32_t[FF_TRACE_UNIT_COUNT]){1, 2, 3, 4, 5, 6, 7, 8, 63, 31, 30});
   assert_true(ff_trace_kind(w) == FF_TRACE_UNITS && ff_trace_units_count(w, FF_TRACE_SLOTS) == 1 &&
-              ff_trace_units_count(w, FF_TRACE_LOADS) == 63);
+              ff_trace_units_count(w, FF_TRACE_LOADS) == 63 && ff_trace_units_count(w, FF_TRACE_PRODUCTS) == 31 &&
+              ff_trace_units_count(w, FF_TRACE_HALF) == 0);
+  w = ff_trace_units((uint32_t[FF_TRACE_UNIT_COUNT]){1, 2, 3, 4, 5, 6, 7, 8, 63, 0, 30});
+  assert_true(ff_trace_units_count(w, FF_TRACE_LOADS) == 63 && ff_trace_units_count(w, FF_TRACE_PRODUCTS) == 0 &&
+              ff_trace_units_count(w, FF_TRACE_HALF) == 30);
   assert_true(ff_trace_wait_early(ff_trace_early_wait(3)) && ff_trace_wait_k(ff_trace_early_wait(3)) == 3 &&
               ff_trace_wait_late(ff_trace_late_wait(3)));
   w = ff_trace_enter_trips(0xfedcba98, 77);
@@ -501,6 +505,28 @@ static void spill(const char *bytes, size_t size) {
   fclose(f);
 }
 
+/* Only a file with products of integers, or half precision, is of a version that older readers refuse. */
+static void test_versions_of_units(void **state) {
+  static const struct {
+    uint32_t counts[FF_TRACE_UNIT_COUNT];
+    int version;
+  } cases[] = {{{1, 2, 3, 4, 5, 6, 7, 8, 63}, 5},
+               {{1, 1, [FF_TRACE_PRODUCTS] = 1}, 5 + 1024},
+               {{1, [FF_TRACE_HALF] = 1}, 5 + 1024}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const uint64_t issue = ff_trace_issue(1, 0, 0, 0), units = ff_trace_units(cases[i].counts);
+    ff_trace_writer *w = begin();
+    good(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {32, 1, 1}), &error));
+    good(ff_trace_begin_warp(w, 0, 0, &error));
+    good(ff_trace_put_record(w, &issue, 1, &error));
+    good(ff_trace_put_record(w, &units, 1, &error));
+    good(ff_trace_finish(w, NULL, &error));
+    static char bytes[1 << 16];
+    assert_true(slurp(bytes, sizeof bytes) > 16);
+    assert_int_equal((uint8_t)bytes[8] | (uint8_t)bytes[9] << 8, cases[i].version);
+  }
+}
+
 /* Reads everything; how many records and losses there are. */
 static void read_all(uint64_t *records, uint64_t *lost) {
   ff_trace_reader *r;
@@ -551,7 +577,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\1\4\0\0\0\0\0\0", 16); /* a format that there is not */
+  spill("FFTRACE\n\1\10\0\0\0\0\0\0", 16); /* a format that there is not */
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
@@ -563,6 +589,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations),         cmocka_unit_test(test_words),
                                      cmocka_unit_test(test_same_words),         cmocka_unit_test(test_coalescing),
                                      cmocka_unit_test(test_operations_refused), cmocka_unit_test(test_launches_refused),
-                                     cmocka_unit_test(test_records_refused),    cmocka_unit_test(test_damage)};
+                                     cmocka_unit_test(test_records_refused),    cmocka_unit_test(test_damage),
+                                     cmocka_unit_test(test_versions_of_units)};
   return cmocka_run_group_tests(tests, enter, leave);
 }

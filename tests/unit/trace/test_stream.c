@@ -222,7 +222,8 @@ static void test_abandoned_launch(void **state) {
   trace_program_free(program);
 }
 
-/* A stream of 5 instructions with `words` UNITS of 63 each, a late wait, and 2 instructions. */
+/* A stream of 5 instructions with `words` UNITS of 63 each, without products and half precision, as older recordings
+ * have them, a late wait, and 2 instructions. */
 static trace_chunk *paired(trace_program *program, trace_reader *reader, uint32_t words) {
   trace_launch *launch = append_launch(program, 1, 1);
   trace_chunk *chunk = trace_chunk_begin(launch, 0);
@@ -239,6 +240,39 @@ static trace_chunk *paired(trace_program *program, trace_reader *reader, uint32_
   return trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
 }
 
+/* Counts of more than an UNITS has room for come in several. */
+static void test_units_of_an_issue_add_up(void **state) {
+  uint32_t want[TRACE_UNIT_COUNT];
+  trace_counts none = {{0}}, all = none, read = none;
+  for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) {
+    want[u] = 17 + 50 * u;
+    all.word[u / 3] += (uint64_t)want[u] << u % 3 * TRACE_UNIT_BITS;
+  }
+  trace_program *program = trace_program_create(0);
+  trace_program_units(program, true);
+  trace_reader *reader = trace_reader_create(program);
+  trace_launch *launch = append_launch(program, 1, 1);
+  trace_chunk *chunk = trace_chunk_begin(launch, 0);
+  trace_writer w;
+  trace_chunk_writer(chunk, 0, &w);
+  trace_put_issue(&w, 900, 0, 0, 0);
+  trace_count_units(&w, &all, &none);
+  trace_put_exit(&w);
+  trace_chunk_publish(chunk);
+  trace_launch_finish(launch);
+  append_end(program);
+  chunk = trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
+  trace_cursor cursor;
+  trace_cursor_open(reader, chunk, 0, &cursor);
+  trace_cursor_issue(reader, &cursor, *trace_cursor_next(reader, &cursor), 0, &read);
+  for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) assert_int_equal(trace_count(&read, (trace_unit)u), want[u]);
+  assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), TRACE_EXIT);
+  trace_cursor_close(reader, &cursor);
+  trace_reader_release(reader, chunk);
+  trace_reader_free(reader);
+  trace_program_free(program);
+}
+
 static void test_late_waits_can_be_left_out(void **state) {
   for (uint32_t left_out = 0; left_out <= TRACE_NO_LATE_WAITS; left_out += TRACE_NO_LATE_WAITS) {
     trace_program *program = trace_program_create(0);
@@ -251,7 +285,8 @@ static void test_late_waits_can_be_left_out(void **state) {
     uint64_t issue = *trace_cursor_next(reader, &cursor);
     issue = trace_cursor_issue(reader, &cursor, issue, left_out, &units);
     assert_int_equal(trace_issue_count(issue), left_out ? 7 : 5);
-    for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) assert_int_equal(trace_count(&units, (trace_unit)u), 3 * 63);
+    for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++)
+      assert_int_equal(trace_count(&units, (trace_unit)u), u <= TRACE_LOADS ? 3 * 63 : 0);
     assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), left_out ? TRACE_EXIT : TRACE_WAIT);
     trace_cursor_close(reader, &cursor);
     trace_reader_release(reader, chunk);
@@ -632,6 +667,7 @@ int main(void) {
       cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_memory_is_used_again),
       cmocka_unit_test(test_out_of_order_publishing),
+      cmocka_unit_test(test_units_of_an_issue_add_up),
       cmocka_unit_test(test_late_waits_can_be_left_out),
       cmocka_unit_test(test_too_many_units_end),
       cmocka_unit_test(test_abandoned_launch),
