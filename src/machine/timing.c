@@ -18,8 +18,9 @@ static ps port_time(uint32_t sectors, double bytes_per_cycle, double cycle) {
 }
 
 static void pipes_init(timing *t, const machine_spec *spec, double fixed) {
-  const double cycles[] = {spec->fma_cycles, spec->alu_cycles, spec->sfu_cycles, spec->fp64_cycles,
-                           spec->tensor_cycles};
+  t->one_fp64 = spec->double_latency > 0;
+  const double cycles[] = {spec->fma_cycles, spec->alu_cycles, spec->sfu_cycles,
+                           spec->fp64_cycles / (t->one_fp64 ? (double)spec->schedulers : 1), spec->tensor_cycles};
   for (size_t p = 0; p < sizeof cycles / sizeof *cycles; p++) t->pipe_fixed[p] = (uint64_t)llround(cycles[p] * fixed);
   double product = spec->product_cycles > spec->fma_cycles ? spec->product_cycles : 0;
   double half = spec->half_cycles > 0 ? spec->half_cycles : spec->fma_cycles;
@@ -29,6 +30,9 @@ static void pipes_init(timing *t, const machine_spec *spec, double fixed) {
   t->half_apart = capability >= 70 && capability <= 80;
   if (spec->half_latency > spec->alu_latency)
     t->half_chain_fixed = (uint64_t)llround((spec->half_latency - spec->alu_latency) * fixed);
+  double recorded = 2 * spec->alu_latency; /* what a chain has of each, as an addition has alu_latency */
+  if (spec->double_latency > recorded)
+    t->double_chain_fixed = (uint64_t)llround((spec->double_latency - recorded) * fixed);
   t->chain_fixed = (uint64_t)llround(spec->alu_latency / 4 * fixed);
   t->shared_load_fixed = (uint64_t)llround(spec->shared_load_latency * fixed);
 }

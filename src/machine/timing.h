@@ -12,7 +12,9 @@ typedef struct timing {
   uint64_t chain_fixed, shared_load_fixed, pipe_fixed[5]; /* of the execution pipes, in the order of sm.h */
   uint64_t product_fixed, half_fixed; /* of integers, beside their part in the FMA pipe's time, and half precision */
   uint64_t half_chain_fixed;          /* more than another instruction of a chain takes */
+  uint64_t double_chain_fixed;        /* the same of double precision */
   bool half_apart;                    /* half precision has a pipe of its own: else it goes to the FMA pipe */
+  bool one_fp64;                      /* the SM has one pipe of double precision, which its schedulers share */
   uint32_t l1_lanes;
   ps lookup;         /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
   bool shares_banks; /* of the L1 and shared memory: what one of them takes, the other waits for */

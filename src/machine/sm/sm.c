@@ -119,9 +119,13 @@ static ps pipes_issue(front_end *f, warp *w, ps time) {
     ps other = other_issue(t, w->scheduler, units, time, &end);
     if (end < other) end = other;
   }
+  if (units[TRACE_FP64]) { /* of the chain's instructions, as many are taken to be of it as there are */
+    uint32_t doubles = units[TRACE_FP64], links = units[TRACE_CHAIN] / 8;
+    end += fixed_ps(doubles < links ? doubles : links, t->double_chain_fixed);
+  }
   for (int p = 0; p < PIPE_OTHER; p++) {
     if (!units[unit_of[p]]) continue;
-    server *pipe = &w->scheduler->pipes[p];
+    server *pipe = p == PIPE_FP64 && t->one_fp64 ? &m->fp64 : &w->scheduler->pipes[p];
     server_take(pipe, time, time, fixed_ps(units[unit_of[p]], t->pipe_fixed[p]));
     if (end < pipe->free) end = pipe->free;
   }

@@ -21,7 +21,7 @@ enum { LOAD_RING = 32, COPY_GROUPS = 8, BURST = 32, BARRIERS = 16 };
 
 /* Of arithmetic: FMA, ALU, XU, FP64, TENSOR; the last is the part of the FMA pipe that multiplies integers, and where
  * half precision has a pipe of its own, that. */
-enum { PIPES = 6, PIPE_FMA = 0, PIPE_OTHER = PIPES - 1 };
+enum { PIPES = 6, PIPE_FMA = 0, PIPE_FP64 = 3, PIPE_OTHER = PIPES - 1 };
 typedef struct scheduler {
   server issue, pipes[PIPES];
 } scheduler;
@@ -103,8 +103,8 @@ typedef struct sm {
   uint32_t stack;         /* 1 + the memory stack whose logic layer it is in; 0: it is on the GPU */
   uint32_t began_version; /* in a stack: versions_now when the last instance came */
   scheduler *schedulers;
-  server shared, tlb_port;
-  load_store lsu, bulk; /* bulk: the engine for bulk and tensor copies */
+  server shared, tlb_port, fp64; /* fp64: where all schedulers have one pipe for it */
+  load_store lsu, bulk;          /* bulk: the engine for bulk and tensor copies */
   ps next_block;
   cache l1;
   bool l1_hashed;

@@ -130,6 +130,24 @@ static void test_half_precision_takes_longer_in_a_chain(void **state) {
   assert_int_equal(pipe_time(as_turing, 1, mixed), 46 * NS);
 }
 
+static void as_turing_in_doubles(machine_spec *spec) {
+  as_turing(spec);
+  spec->fp64_cycles = 64;
+  spec->double_latency = 48;
+}
+
+/* Schedulers that share a pipe of doubles: two here, so that it takes 32 cycles. */
+static void test_one_pipe_of_doubles_for_all_schedulers(void **state) {
+  piped chain = {4, {[TRACE_SLOTS] = 4, [TRACE_FP64] = 4, [TRACE_CHAIN] = 32}};
+  assert_int_equal(pipe_time(as_turing_in_doubles, 1, chain), 4 * 48 * NS);
+  assert_int_equal(pipe_time(as_turing_in_doubles, 2, chain), 8 * 32 * NS); /* on both schedulers */
+  assert_int_equal(pipe_time(as_turing_in_doubles, 8, chain), 32 * 32 * NS);
+  piped chains = {4, {[TRACE_SLOTS] = 4, [TRACE_FP64] = 4, [TRACE_CHAIN] = 8}};
+  assert_int_equal(pipe_time(as_turing_in_doubles, 1, chains), 4 * 32 * NS);
+  piped mixed = {10, {[TRACE_SLOTS] = 10, [TRACE_FMA] = 8, [TRACE_FP64] = 1, [TRACE_CHAIN] = 40}};
+  assert_int_equal(pipe_time(as_turing_in_doubles, 1, mixed), 80 * NS);
+}
+
 static void test_chains_bind_one_warp(void **state) {
   piped chain = {10, {[TRACE_SLOTS] = 10, [TRACE_FMA] = 10, [TRACE_CHAIN] = 40}};
   assert_int_equal(pipe_time(with_pipes, 1, chain), 40 * NS);
@@ -624,6 +642,7 @@ int main(void) {
       cmocka_unit_test(test_half_of_the_lanes_multiply_integers),
       cmocka_unit_test(test_half_precision_has_its_own_pipe_or_that_of_floats),
       cmocka_unit_test(test_half_precision_takes_longer_in_a_chain),
+      cmocka_unit_test(test_one_pipe_of_doubles_for_all_schedulers),
       cmocka_unit_test(test_chains_bind_one_warp),
       cmocka_unit_test(test_an_sm_takes_a_shared_access_per_cycle),
       cmocka_unit_test(test_first_warps_of_blocks_take_turns),
