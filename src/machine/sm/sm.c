@@ -115,7 +115,7 @@ static ps pipes_issue(front_end *f, warp *w, ps time) {
            fixed_ps(passes, t->shared_fixed);
   server_take(&w->scheduler->issue, time, time, fixed_ps(units[TRACE_SLOTS], t->cycle_fixed));
   if (end < w->scheduler->issue.free) end = w->scheduler->issue.free;
-  if (units[TRACE_HALF] | units[TRACE_PRODUCTS]) {
+  if (units[TRACE_HALF] || (units[TRACE_PRODUCTS] && t->product_fixed)) {
     ps other = other_issue(t, w->scheduler, units, time, &end);
     if (end < other) end = other;
   }
