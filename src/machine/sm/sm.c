@@ -11,6 +11,8 @@
  *       scheduler: free = max(free, t) + s;  each pipe, and the SM's shared memory: the same with what it gets
  *       warp:      t' = max(t + c * alu_latency / 4 + l * shared_load_latency + m * shared_latency, all of these)
  *
+ * where chains with instructions in half or double precision may take longer (chain_time).
+ *
  * Long bursts are issued in pieces of BURST instructions, so that warps share a scheduler. */
 #include "machine/sm/sm.h"
 
@@ -81,12 +83,19 @@ static ps burst_issue(front_end *f, warp *w, ps time) {
   return burst_over(f, w, n, end);
 }
 
-/* Products of integers and half precision: returns when their pipes have taken them. What half precision makes a chain
- * longer goes to *end: of the chain's instructions, as many are taken to be of it as there are. */
-static ps other_issue(const timing *t, scheduler *s, const uint32_t units[TRACE_UNIT_COUNT], ps time, ps *end) {
-  uint32_t half = units[TRACE_HALF], links = units[TRACE_CHAIN] / 4;
-  ps halves = fixed_ps(half, t->half_fixed), products = fixed_ps(units[TRACE_PRODUCTS], t->product_fixed);
-  *end += fixed_ps(half < links ? half : links, t->half_chain_fixed);
+/* How long the chain of dependences is. Of its instructions, as many are taken to be in half precision as there are,
+ * and in double precision, too. */
+static inline ps chain_time(const timing *t, const uint32_t units[TRACE_UNIT_COUNT]) {
+  uint32_t cycles = units[TRACE_CHAIN], half = units[TRACE_HALF], doubles = units[TRACE_FP64];
+  ps time = fixed_ps(cycles, t->chain_fixed) + fixed_ps(units[TRACE_LOADS], t->shared_load_fixed);
+  if (half) time += fixed_ps(half < cycles / 4 ? half : cycles / 4, t->half_chain_fixed);
+  if (doubles) time += fixed_ps(doubles < cycles / 8 ? doubles : cycles / 8, t->double_chain_fixed);
+  return time;
+}
+
+/* Products of integers and half precision: returns when their pipes have taken them. */
+static ps other_issue(const timing *t, scheduler *s, const uint32_t units[TRACE_UNIT_COUNT], ps time) {
+  ps halves = fixed_ps(units[TRACE_HALF], t->half_fixed), products = fixed_ps(units[TRACE_PRODUCTS], t->product_fixed);
   server *fma = &s->pipes[PIPE_FMA], *other = &s->pipes[PIPE_OTHER];
   if (t->half_apart) products += halves;
   else if (halves) server_take(fma, time, time, halves);
@@ -111,17 +120,12 @@ static ps pipes_issue(front_end *f, warp *w, ps time) {
   w->burst -= n;
   w->passes -= passes;
   for (int u = 0; u < TRACE_UNIT_COUNT; u++) w->units[u] -= units[u];
-  ps end = time + fixed_ps(units[TRACE_CHAIN], t->chain_fixed) + fixed_ps(units[TRACE_LOADS], t->shared_load_fixed) +
-           fixed_ps(passes, t->shared_fixed);
+  ps end = time + chain_time(t, units) + fixed_ps(passes, t->shared_fixed);
   server_take(&w->scheduler->issue, time, time, fixed_ps(units[TRACE_SLOTS], t->cycle_fixed));
   if (end < w->scheduler->issue.free) end = w->scheduler->issue.free;
   if (units[TRACE_HALF] || (units[TRACE_PRODUCTS] && t->product_fixed)) {
-    ps other = other_issue(t, w->scheduler, units, time, &end);
+    ps other = other_issue(t, w->scheduler, units, time);
     if (end < other) end = other;
-  }
-  if (units[TRACE_FP64]) { /* of the chain's instructions, as many are taken to be of it as there are */
-    uint32_t doubles = units[TRACE_FP64], links = units[TRACE_CHAIN] / 8;
-    end += fixed_ps(doubles < links ? doubles : links, t->double_chain_fixed);
   }
   for (int p = 0; p < PIPE_OTHER; p++) {
     if (!units[unit_of[p]]) continue;

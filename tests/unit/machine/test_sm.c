@@ -128,6 +128,8 @@ static void test_half_precision_takes_longer_in_a_chain(void **state) {
   assert_int_equal(pipe_time(as_turing, 1, chains), 80 * NS); /* four of them: the pipe is the limit */
   piped mixed = {10, {[TRACE_SLOTS] = 10, [TRACE_FMA] = 7, [TRACE_HALF] = 3, [TRACE_CHAIN] = 40}};
   assert_int_equal(pipe_time(as_turing, 1, mixed), 46 * NS);
+  piped wide = {30, {[TRACE_SLOTS] = 30, [TRACE_HALF] = 5, [TRACE_CHAIN] = 20}};
+  assert_int_equal(pipe_time(as_turing, 1, wide), 30 * NS); /* the chain is over as the scheduler is */
 }
 
 static void as_turing_in_doubles(machine_spec *spec) {
@@ -146,6 +148,8 @@ static void test_one_pipe_of_doubles_for_all_schedulers(void **state) {
   assert_int_equal(pipe_time(as_turing_in_doubles, 1, chains), 4 * 32 * NS);
   piped mixed = {10, {[TRACE_SLOTS] = 10, [TRACE_FMA] = 8, [TRACE_FP64] = 1, [TRACE_CHAIN] = 40}};
   assert_int_equal(pipe_time(as_turing_in_doubles, 1, mixed), 80 * NS);
+  piped wide = {32, {[TRACE_SLOTS] = 60, [TRACE_FP64] = 1, [TRACE_CHAIN] = 8}};
+  assert_int_equal(pipe_time(as_turing_in_doubles, 1, wide), 60 * NS); /* the chain of 48 is over before */
 }
 
 static void test_chains_bind_one_warp(void **state) {
