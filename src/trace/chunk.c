@@ -239,9 +239,11 @@ static uint64_t least_of(uint64_t three, uint64_t *left) { /* of three counts, u
   return bits;
 }
 
-static uint64_t products_or_halves(uint64_t *left) { /* up to 31 of the first of them of which there are some */
+/* Up to 31 of the first of them of which there are some; 0: there are none. */
+static uint64_t products_or_halves(uint64_t *left) {
   const uint64_t all = (1u << TRACE_UNIT_BITS) - 1;
-  uint64_t half = !(*left & all), shift = half * TRACE_UNIT_BITS, count = *left >> shift & all;
+  uint64_t half = !(*left & all) && (*left >> TRACE_UNIT_BITS & all), shift = half * TRACE_UNIT_BITS,
+           count = *left >> shift & all;
   uint64_t part = count < 31 ? count : 31;
   *left = (*left - (part << shift)) & ((UINT64_C(1) << 2 * TRACE_UNIT_BITS) - 1); /* as above */
   return half | part << 1;

@@ -80,7 +80,7 @@ static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u
   to[1] = (uint8_t)(version >> 8);
 }
 
-/* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes asynchronous one, begin of a
+/* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes, asynchronous copy, begin of a
  * range, arrival from another block or count of products or half precision of a file that was to have none.
  * What is before it looks the same in every version. */
 static void write_version(trace_file_writer *w) {

@@ -273,6 +273,46 @@ static void test_units_of_an_issue_add_up(void **state) {
   trace_program_free(program);
 }
 
+/* Only counts of products and half precision are further ones: without them a recording is as older ones are. */
+static void test_units_without_further_counts(void **state) {
+  static const struct {
+    uint32_t fma, products, half; /* of one ISSUE */
+    bool further[2];              /* its UNITS */
+  } cases[] = {{5, 0, 0, {false}}, {70, 3, 0, {true, false}}, {70, 0, 3, {true, false}}, {70, 31, 1, {true, true}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    trace_program *program = trace_program_create(0);
+    trace_program_units(program, true);
+    trace_reader *reader = trace_reader_create(program);
+    trace_launch *launch = append_launch(program, 1, 1);
+    trace_chunk *chunk = trace_chunk_begin(launch, 0);
+    trace_writer w;
+    trace_chunk_writer(chunk, 0, &w);
+    trace_put_issue(&w, 100, 0, 0, 0);
+    const trace_counts none = {{0}}, all = {{(uint64_t)cases[i].fma << TRACE_UNIT_BITS, 0, 0,
+                                             cases[i].products | (uint64_t)cases[i].half << TRACE_UNIT_BITS}};
+    trace_count_units(&w, &all, &none);
+    trace_put_exit(&w);
+    trace_chunk_publish(chunk);
+    trace_launch_finish(launch);
+    append_end(program);
+    chunk = trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
+    trace_cursor cursor;
+    trace_cursor_open(reader, chunk, 0, &cursor);
+    assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), TRACE_ISSUE);
+    for (uint32_t n = 0; n < (cases[i].fma > 63 ? 2 : 1); n++) {
+      const uint64_t word = *trace_cursor_next(reader, &cursor);
+      assert_int_equal(trace_word_kind(word), TRACE_UNITS);
+      assert_int_equal(trace_units_further(word), cases[i].further[n]);
+      if (!cases[i].further[n]) assert_int_equal(word >> 58, 0);
+    }
+    assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), TRACE_EXIT);
+    trace_cursor_close(reader, &cursor);
+    trace_reader_release(reader, chunk);
+    trace_reader_free(reader);
+    trace_program_free(program);
+  }
+}
+
 static void test_late_waits_can_be_left_out(void **state) {
   for (uint32_t left_out = 0; left_out <= TRACE_NO_LATE_WAITS; left_out += TRACE_NO_LATE_WAITS) {
     trace_program *program = trace_program_create(0);
@@ -668,6 +708,7 @@ int main(void) {
       cmocka_unit_test(test_memory_is_used_again),
       cmocka_unit_test(test_out_of_order_publishing),
       cmocka_unit_test(test_units_of_an_issue_add_up),
+      cmocka_unit_test(test_units_without_further_counts),
       cmocka_unit_test(test_late_waits_can_be_left_out),
       cmocka_unit_test(test_too_many_units_end),
       cmocka_unit_test(test_abandoned_launch),
