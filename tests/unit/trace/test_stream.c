@@ -222,15 +222,15 @@ static void test_abandoned_launch(void **state) {
   trace_program_free(program);
 }
 
-/* A stream of 5 instructions with `words` UNITS of 63 each, without products and half precision, as older recordings
- * have them, a late wait, and 2 instructions. */
-static trace_chunk *paired(trace_program *program, trace_reader *reader, uint32_t words) {
+/* A stream of 5 instructions with `words` UNITS of 63 each and `further` in the upper six bits (0: as older recordings
+ * have them, without products and half precision), a late wait, and 2 instructions. */
+static trace_chunk *paired(trace_program *program, trace_reader *reader, uint32_t words, uint64_t further) {
   trace_launch *launch = append_launch(program, 1, 1);
   trace_chunk *chunk = trace_chunk_begin(launch, 0);
   trace_writer w;
   trace_chunk_writer(chunk, 0, &w);
   trace_put_issue(&w, 5, 0, 0, 0);
-  for (uint32_t i = 0; i < words; i++) trace_copy_word(&w, (UINT64_C(1) << 58) - 16 + TRACE_UNITS);
+  for (uint32_t i = 0; i < words; i++) trace_copy_word(&w, further << 58 | ((UINT64_C(1) << 58) - 16 + TRACE_UNITS));
   trace_put_paired_wait(&w, 0, TRACE_LATE);
   trace_put_issue(&w, 2, 0, 0, 0);
   trace_put_exit(&w);
@@ -318,7 +318,7 @@ static void test_late_waits_can_be_left_out(void **state) {
     trace_program *program = trace_program_create(0);
     trace_program_units(program, true);
     trace_reader *reader = trace_reader_create(program);
-    trace_chunk *chunk = paired(program, reader, 3);
+    trace_chunk *chunk = paired(program, reader, 3, 0);
     trace_cursor cursor;
     trace_counts units = {{0}};
     trace_cursor_open(reader, chunk, 0, &cursor);
@@ -337,13 +337,16 @@ static void test_late_waits_can_be_left_out(void **state) {
 
 /* More UNITS than an ISSUE can have, as a bad file may say: the counts run over, and writing them ends. */
 static void test_too_many_units_end(void **state) {
-  trace_program *program = trace_program_create(0);
-  trace_program_units(program, true);
-  trace_reader *reader = trace_reader_create(program);
-  trace_chunk *chunk = paired(program, reader, 100000);
-  trace_reader_release(reader, chunk);
-  trace_reader_free(reader);
-  trace_program_free(program);
+  static const uint64_t further[] = {0, 31 << 1, 31 << 1 | 1};
+  for (size_t i = 0; i < sizeof further / sizeof *further; i++) {
+    trace_program *program = trace_program_create(0);
+    trace_program_units(program, true);
+    trace_reader *reader = trace_reader_create(program);
+    trace_chunk *chunk = paired(program, reader, 100000, further[i]);
+    trace_reader_release(reader, chunk);
+    trace_reader_free(reader);
+    trace_program_free(program);
+  }
 }
 
 static void test_no_readers(void **state) {
