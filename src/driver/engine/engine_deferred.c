@@ -143,6 +143,10 @@ engine_stream *engine_deferred_wait_stream(engine_stream *stream) {
   return engine_stream_lives(stream) ? stream : NULL;
 }
 
+cudaError_t engine_deferred_settle(engine_stream *stream) {
+  return engine_deferred_wait_stream(stream) ? ff_engine.sticky : engine_stream_error((cudaStream_t)stream);
+}
+
 engine_event *engine_deferred_wait_event(cudaEvent_t handle) {
   engine_event *event = engine_event_find(handle);
   while (goes_on() && event && event->behind) {
@@ -188,8 +192,7 @@ cudaError_t engine_deferred_take(engine_stream *stream, const engine_node_params
   if (!engine_deferred(stream)) return cudaSuccess;
   if (params->kind == ENGINE_NODE_COPY) async &= !is_pageable(params->copy.to) && !is_pageable(params->copy.from);
   if (params->kind == ENGINE_NODE_SET) async |= !is_pageable(params->set.to);
-  if (!async || !have_lane(stream))
-    return engine_deferred_wait_stream(stream) ? ff_engine.sticky : cudaErrorInvalidResourceHandle;
+  if (!async || !have_lane(stream)) return engine_deferred_settle(stream);
   cudaError_t error = params->kind == ENGINE_NODE_COPY  ? engine_copy_check_locked(&params->copy)
                       : params->kind == ENGINE_NODE_SET ? engine_set_check_locked(&params->set)
                                                         : cudaSuccess;
@@ -219,18 +222,17 @@ cudaError_t engine_deferred_begin_wait(engine_stream *stream, const engine_event
   return error;
 }
 
-bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
-  if (!engine_deferred(stream)) return false;
-  if (!have_lane(stream)) {
-    engine_deferred_wait_stream(stream);
-    return false;
-  }
+cudaError_t engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device, bool *taken) {
+  *taken = false;
+  if (!engine_deferred(stream)) return cudaSuccess;
+  if (!have_lane(stream)) return engine_deferred_settle(stream);
+  *taken = true;
   later *op = queue(stream);
   op->is_hint = true;
   op->hint.address = address;
   op->hint.bytes = bytes;
   op->hint.device = device;
-  return true;
+  return cudaSuccess;
 }
 
 /* ---- its turn has come ---- */
@@ -505,7 +507,7 @@ cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *s
     *declared = NULL;
     return run_on(lane, j);
   }
-  if (!stream) error = cudaErrorInvalidResourceHandle;
+  if (!stream) error = engine_stream_error(launch->stream);
   else if (may_give_way(&info) && ff_engine.given == LANES) error = too_many(launch);
   else error = engine_launch_packed(launch, &info, stream, params, *declared);
   free(params);

@@ -409,6 +409,7 @@ bool engine_deferred(const engine_stream *stream); /* is what is put on the stre
 void engine_deferred_wait(void);
 void engine_deferred_wait_device(int device);
 engine_stream *engine_deferred_wait_stream(engine_stream *stream);
+cudaError_t engine_deferred_settle(engine_stream *stream); /* waits likewise; what has gone wrong meanwhile */
 engine_event *engine_deferred_wait_event(cudaEvent_t handle);
 bool engine_deferred_is_active(int device); /* has it such a kernel, or a queue? */
 bool engine_deferred_full(void);            /* no more can be appended until then */
@@ -420,7 +421,8 @@ cudaError_t engine_deferred_take(engine_stream *stream, const struct engine_node
 /* Before a stream waits for the event: if its recording is queued, also by another process, so will be the wait; or it
  * is over when this returns. */
 cudaError_t engine_deferred_begin_wait(engine_stream *stream, const engine_event *event);
-bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device); /* it is queued */
+/* As engine_deferred_take. */
+cudaError_t engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device, bool *taken);
 /* Launches: on the engine's own thread if the kernel may wait, or queued, or here. Takes *declared over where it has
  * to. */
 cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared);

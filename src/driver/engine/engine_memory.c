@@ -357,13 +357,21 @@ void engine_prefetch_on(engine_stream *stream, uint64_t address, uint64_t bytes,
   engine_time_spend(stream, engine_time_transfer(bytes, device < 0 ? TRACE_D2H : TRACE_H2D), false, false);
 }
 
+static cudaError_t prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
+  bool taken;
+  cudaError_t error = engine_deferred_prefetch(stream, address, bytes, device, &taken);
+  if (!error && !taken) engine_prefetch_on(stream, address, bytes, device);
+  return error;
+}
+
 /* Each piece is a prefetch of its own. */
-static void prefetch_system(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
-  for (uint64_t done = 0, part; done < bytes; done += part) {
+static cudaError_t prefetch_system(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
+  cudaError_t error = cudaSuccess;
+  for (uint64_t done = 0, part; done < bytes && !error; done += part) {
     part = engine_system_part(address + done, bytes - done, stream->device);
-    if (!engine_deferred_prefetch(stream, address + done, part, device))
-      engine_prefetch_on(stream, address + done, part, device);
+    error = part ? prefetch(stream, address + done, part, device) : cudaErrorInvalidValue; /* unmapped meanwhile */
   }
+  return error;
 }
 
 cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaStream_t handle) {
@@ -372,9 +380,8 @@ cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaSt
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
   else if (!managed_range(address, bytes) && !system_range(address, bytes)) error = cudaErrorInvalidValue;
-  else if (!managed_range(address, bytes)) prefetch_system(stream, address, bytes, device);
-  else if (!engine_deferred_prefetch(stream, address, bytes, device))
-    engine_prefetch_on(stream, address, bytes, device);
+  else if (managed_range(address, bytes)) error = prefetch(stream, address, bytes, device);
+  else error = prefetch_system(stream, address, bytes, device);
   engine_leave();
   return error;
 }

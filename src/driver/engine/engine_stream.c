@@ -438,7 +438,8 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
   if (!error && !taken) error = engine_deferred_begin_wait(stream, event);
   event = engine_event_find(handle); /* that may have given the lock away */
   stream = engine_stream_find(stream_handle);
-  if (!error && !(event && stream)) error = cudaErrorInvalidResourceHandle;
+  if (!error && !stream) error = engine_stream_error(stream_handle);
+  if (!error && !event) error = cudaErrorInvalidResourceHandle;
   if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
   event = engine_event_find(handle); /* so may this */
   if (!error && !taken && !event) error = cudaErrorInvalidResourceHandle;

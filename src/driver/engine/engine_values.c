@@ -192,8 +192,7 @@ static cudaError_t reduce_now(const engine_value *v, cudaStream_t handle) {
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
-  else if (!(stream = engine_deferred_wait_stream(stream))) error = cudaErrorInvalidResourceHandle;
-  else error = ff_engine.sticky;
+  else error = engine_deferred_settle(stream);
   if (!error) error = reduce_on(v, stream);
   engine_leave();
   return error;

@@ -363,8 +363,8 @@ static void *destroy_then_release(void *unused) {
   return NULL;
 }
 
-/* All lanes are taken, so that what comes behind the legacy stream waits in its call, and `event` is destroyed then. */
-static void take_all_lanes(pthread_t *thread) {
+/* All lanes are taken, so that what comes behind the legacy stream waits in its call. */
+static void take_lanes(void) {
   cudaStream_t stream;
   *latch = 0;
   start_waiting(NULL, latch, 1, 0);
@@ -372,6 +372,11 @@ static void take_all_lanes(pthread_t *thread) {
     succeed(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     start_waiting(stream, latch, 1, 0);
   }
+}
+
+/* And `event` is destroyed then. */
+static void take_all_lanes(pthread_t *thread) {
+  take_lanes();
   assert_int_equal(pthread_create(thread, NULL, destroy_then_release, NULL), 0);
 }
 
@@ -388,6 +393,45 @@ static void an_event_destroyed_meanwhile(void **state) {
   expect(cudaStreamWaitEvent(blocking, event, 0), cudaErrorInvalidResourceHandle);
   pthread_join(thread, NULL);
   succeed(cudaDeviceSynchronize());
+}
+
+static void *destroy_stream(void *stream) {
+  succeed(cudaStreamDestroy(stream));
+  return NULL;
+}
+
+/* Another thread waits in cudaStreamDestroy when this one begins to wait: either may be the first to go on. */
+static void destroy_meanwhile(cudaStream_t stream, pthread_t threads[2]) {
+  assert_int_equal(pthread_create(&threads[0], NULL, destroy_stream, stream), 0);
+  pause_ms(100);
+  assert_int_equal(pthread_create(&threads[1], NULL, release_later, NULL), 0);
+}
+
+static void was_destroyed_or_not(cudaError_t error, const pthread_t threads[2]) {
+  if (error) expect(error, cudaErrorContextIsDestroyed);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  succeed(cudaDeviceSynchronize());
+}
+
+static void a_stream_destroyed_meanwhile(void **state) {
+  (void)state;
+  pthread_t threads[2];
+  cudaStream_t stream;
+  uint32_t pageable[4] = {0};
+  succeed(cudaStreamCreate(&stream));
+  start_waiting(stream, latch, 1, 0);
+  destroy_meanwhile(stream, threads);
+  was_destroyed_or_not(cudaMemcpyAsync(device, pageable, sizeof pageable, cudaMemcpyHostToDevice, stream), threads);
+  for (int prefetches = 0; prefetches < 2; prefetches++) {
+    succeed(cudaStreamCreate(&stream));
+    take_lanes();
+    destroy_meanwhile(stream, threads);
+    void *arguments[] = {&words, &(uint32_t){1}};
+    was_destroyed_or_not(
+        prefetches ? cudaMemPrefetchAsync(managed, 64, (cudaMemLocation){cudaMemLocationTypeDevice, 0}, 0, stream)
+                   : cudaLaunchKernel(put, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, stream),
+        threads);
+  }
 }
 
 static void faults_are_met_later(void **state) {
@@ -436,6 +480,7 @@ static int run_behind_cases(void) {
       CASE(a_module_stays_until_then),
       CASE(too_many_kernels),
       CASE(an_event_destroyed_meanwhile),
+      CASE(a_stream_destroyed_meanwhile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
