@@ -46,6 +46,11 @@ FARFAULT_CHECK=2 run "$farfault" run --machine gtx480 --memory replay --gpu-memo
 expect_status 0
 expect_err "note: paged managers with --evict fifo:64K"
 
+# nw has two kernels: with 0, the one that compares letters itself.
+run "$farfault" run --machine gtx480 --memory copy "$workloads/nw" 128 0
+expect_status 0
+expect_out "PASSED"
+
 # Far-faults land while an access that wants their pages is held up in the load/store unit: its warp is woken once.
 FARFAULT_CHECK=2 run timeout 100 "$farfault" run --machine gtx480 --threads 1 --memory replay --gpu-memory 75% "$workloads/bfs" 65536 4
 expect_status 0

@@ -7,9 +7,10 @@ nvcc and run on the virtual GPU, interpreted and compiled. Each of 96 threads ru
 with other values than its neighbours': threads part at nearly every branch. The same source compiled for the host says what each must give.
 
 Program N is the same for the same N and version of Csmith. nvcc optimises every third program as usual, little, and not at all (-G); the variables lie
-in the thread's local memory or in global memory. Programs that the host has not done within two seconds, and those that nvcc does not compile (it
-knows no initial values of bit-fields in unions), are left out and counted. Ends with the counts and a line per program whose values differ, which
-stays in FOLDER (BUILD/random_c). Exit status: 1 if there was one, 77 without Csmith or nvcc."""
+in the thread's local memory or in global memory. Programs that Csmith has not written within two minutes, those that the host has not done within
+two seconds, and those that nvcc does not compile (it knows no initial values of bit-fields in unions), are left out and counted. One that the
+virtual GPU has not done within ten minutes counts as one that differs. Ends with the counts and a line per program whose values differ, which
+stays in FOLDER (BUILD/random_c). Exit status: 1 if there was one, 77 without Csmith or nvcc, or if all were left out."""
 
 import argparse
 import os
@@ -141,7 +142,7 @@ def cuda_program(seed, folder):
     """Program `seed` as a .cu file's text. Csmith leaves a file of its own (platform.info) in `folder`."""
     rnd = random.Random(seed)
     command = ["csmith", "-s", str(seed)] + choose(rnd)
-    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=True).stdout.split("\n")
+    made = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120, check=True).stdout.split("\n")
     main = next(n for n, line in enumerate(made) if line.startswith("int main"))
     body = [line for line in made[:main] if not line.startswith("#include") and "__undefined" not in line]
     first = next(n for n, line in enumerate(body) if line.startswith("static "))  # before it: types
@@ -178,25 +179,34 @@ class Check:
             return "not compiled within ten minutes"
         return None if not done.returncode else "not compiled: " + next((line for line in done.stderr.split("\n") if "error" in line), "")
 
-    def host_is_quick(self, program):
+    def host_fails(self, program):
+        """Why it is of no use; None: the host does it in time."""
         environment = dict(os.environ, LD_LIBRARY_PATH=os.path.join(self.build, "lib", "farfault"))
         try:
-            return not subprocess.run([program, "host"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=2).returncode
+            status = subprocess.run([program, "host"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=2).returncode
         except subprocess.TimeoutExpired:
-            return False
+            return "the host takes longer than two seconds"
+        return f"status {status} on the host" if status else None
 
     def run(self, seed):
         """What came of program `seed`: 'same', 'left out: ...' or 'differs: ...'."""
         source, program = (os.path.join(self.folder, f"{seed}{end}") for end in (".cu", ""))
+        try:
+            text = cuda_program(seed, self.folder)
+        except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+            return f"left out: not written: {error}"
         with open(source, "w") as f:
-            f.write(cuda_program(seed, self.folder))
-        outcome = self.compile(seed, source, program)
-        if outcome or not self.host_is_quick(program):
-            outcome = "left out: " + (outcome or "the host takes longer than two seconds")
+            f.write(text)
+        outcome = self.compile(seed, source, program) or self.host_fails(program)
+        if outcome:
+            outcome = "left out: " + outcome
         else:
             for how in ("interpret", "compile"):
                 command = [os.path.join(self.build, "bin", "farfault"), "run", "--memory", "none", "--execute", how, program]
-                done = subprocess.run(command, capture_output=True, text=True)
+                try:
+                    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+                except subprocess.TimeoutExpired:
+                    return f"differs: {' '.join(command)}: not done within ten minutes"
                 if "threads: 0 of 96 differ" not in done.stdout.split("\n"):
                     last = (done.stdout + done.stderr).strip().split("\n")
                     return f"differs: {' '.join(command)}: {next((line for line in last if line.startswith(('threads:', 'error:'))), last[-1])}"
@@ -231,7 +241,7 @@ def main():
     print(f"{arguments.count} programs: {same} the same, {len(differ)} differ, {len(left_out)} left out")
     for line in differ + left_out:
         print(f"  {line}")
-    return 1 if differ else 0
+    return 1 if differ else 0 if same else 77
 
 
 if __name__ == "__main__":
