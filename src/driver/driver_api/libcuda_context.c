@@ -57,10 +57,21 @@ static bool runtime_is_loaded(void) {
   return state == 2;
 }
 
+static void drop_storage(CUdevice device);
+static bool own_flags(unsigned *flags);
+
+/* Once, before the first call that can make a context. */
+static void tell_engine(void) {
+  engine_reset_tell(drop_storage);
+  engine_context_flags_tell(own_flags);
+}
+
 /* The runtime's first call initialises the driver. */
 CUresult libcuda_ready(void) {
-  return atomic_load(&initialised) || (runtime_is_loaded() && engine_started()) ? CUDA_SUCCESS
-                                                                                : CUDA_ERROR_NOT_INITIALIZED;
+  static pthread_once_t told = PTHREAD_ONCE_INIT;
+  if (!atomic_load(&initialised) && !(runtime_is_loaded() && engine_started())) return CUDA_ERROR_NOT_INITIALIZED;
+  pthread_once(&told, tell_engine);
+  return CUDA_SUCCESS;
 }
 
 CUresult libcuda_device(CUdevice device) {
@@ -175,8 +186,6 @@ LIBCUDA_CALL(cuInit, (unsigned flags)) {
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   cudaError_t error = engine_start();
   if (error && error != engine_sticky()) return libcuda_result(error);
-  engine_reset_tell(drop_storage);
-  engine_context_flags_tell(own_flags);
   atomic_store(&initialised, true);
   return CUDA_SUCCESS;
 }

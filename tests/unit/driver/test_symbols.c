@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fatbin/elf.h"
 
@@ -114,6 +116,29 @@ static void test_unimplemented(void **state) {
   dlclose(driver);
 }
 
+/* The runtime's first call initialises the driver: without cuInit, too, the flags are the current context's. Alone in
+ * its process, where both libraries' names are everyone's. */
+static int flags_without_cuinit(void) {
+  void *runtime = dlopen(LIBRARIES "libcudart.so.13", RTLD_NOW | RTLD_GLOBAL);
+  void *driver = dlopen(LIBRARIES "libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (!runtime || !driver) return 2;
+  int (*release)(void *) = (int (*)(void *))dlsym(runtime, "cudaFree");
+  int (*create)(void **, unsigned, int) = (int (*)(void **, unsigned, int))dlsym(driver, "cuCtxCreate_v2");
+  int (*flags_of)(unsigned *) = (int (*)(unsigned *))dlsym(runtime, "cudaGetDeviceFlags");
+  void *context;
+  unsigned flags = 0;
+  if (release(NULL) || create(&context, 4, 0) || flags_of(&flags)) return 3;
+  return flags != 4; /* cudaDeviceScheduleBlockingSync, without cudaDeviceMapHost */
+}
+
+static void test_flags_without_cuinit(void **state) {
+  int status = -1;
+  pid_t child = fork();
+  if (!child) _exit(flags_without_cuinit());
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 /* What came after CUDA 13.0, with the version that it came with. */
 static void test_newer_names(void **state) {
   static const struct {
@@ -170,9 +195,10 @@ static void test_shared_state(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_files),          cmocka_unit_test(test_runtime_symbols),
-      cmocka_unit_test(test_driver_symbols), cmocka_unit_test(test_unimplemented),
-      cmocka_unit_test(test_newer_names),    cmocka_unit_test(test_shared_state),
+      cmocka_unit_test(test_flags_without_cuinit), cmocka_unit_test(test_files),
+      cmocka_unit_test(test_runtime_symbols),      cmocka_unit_test(test_driver_symbols),
+      cmocka_unit_test(test_unimplemented),        cmocka_unit_test(test_newer_names),
+      cmocka_unit_test(test_shared_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
