@@ -160,7 +160,7 @@ static void test_heap_in_other_sizes(void **state) {
 /* Any sizes in any order against a map of units: a block lies in what was free, and 0 is said only if nothing is large
  * enough. */
 static void test_heap_at_random(void **state) {
-  enum { UNITS = 1000, BLOCKS = 300, STEPS = SHARE(60000, 6000) };
+  enum { UNITS = 1000, BLOCKS = 300, STEPS = SHARE(60000, 10) };
   struct {
     uint64_t address, bytes;
   } blocks[BLOCKS] = {{0}};
