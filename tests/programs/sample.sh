@@ -20,35 +20,35 @@ paired() {
 moves="faults h2d_bytes d2h_bytes evicted_bytes remote_bytes launches blocks warp_instructions accesses lines sectors"
 
 # One line says it; the JSON has it; without the option there is no word of it.
-run "$farfault" run -m copy --sample on --json on.json "$workloads/hotspot" 100 70 40
+run "$farfault" run -m copy --sample on --json on.json "$workloads/hotspot" 100 80 40
 expect_status 0
 expect_err "copy: 7 launches timed, 33 estimated ("
 expect grep -q '"sampling": {' on.json
 expect grep -q '"estimated": 33,' on.json
 run "$farfault" report on.json
 expect_out "copy: 7 launches timed, 33 estimated ("
-run "$farfault" run -m copy --json off.json "$workloads/hotspot" 100 70 40
+run "$farfault" run -m copy --json off.json "$workloads/hotspot" 100 80 40
 expect test "$(grep -c 'sampling\|estimated' off.json err)" = $'off.json:0\nerr:0'
 # Launches that are foreseen to be skipped have no records; while another manager is timed in full, all have them.
 words() { sed -n 's/.*"stream_words": \([0-9]*\).*/\1/p' "$1"; }
 expect test "$(words off.json)" -gt $(($(words on.json) * 3))
-run "$farfault" run -m copy,copy+sample=on --sample none --json both.json "$workloads/hotspot" 100 70 40
+run "$farfault" run -m copy,copy+sample=on --sample none --json both.json "$workloads/hotspot" 100 80 40
 expect test "$(words both.json)" = "$(words off.json)"
-run "$farfault" run -m copy --sample 8 "$workloads/hotspot" 100 70 40
+run "$farfault" run -m copy --sample 8 "$workloads/hotspot" 100 80 40
 expect_err "copy: 12 launches timed, 28 estimated ("
-run "$farfault" run -m copy,copy+sample=on --sample none "$workloads/hotspot" 100 70 40
+run "$farfault" run -m copy,copy+sample=on --sample none "$workloads/hotspot" 100 80 40
 expect_err "copy+sample=on: 7 launches timed, 33 estimated ("
 expect_err "; beside all timed: time "
 
 # The same twice; and from a recording.
-run "$farfault" run -m copy --sample on --json twice.json "$workloads/hotspot" 100 70 40
+run "$farfault" run -m copy --sample on --json twice.json "$workloads/hotspot" 100 80 40
 expect test "$(sed '/"host"/,$d' on.json)" = "$(sed '/"host"/,$d' twice.json)"
-run "$farfault" record -o hotspot.fft "$workloads/hotspot" 100 70 40
+run "$farfault" record -o hotspot.fft "$workloads/hotspot" 100 80 40
 run "$farfault" sim -m copy --sample on --json sim.json hotspot.fft
 expect test "$(sed '1,/"runs"/d; /"host"/,$d; /"machine"/d' on.json)" = "$(sed '1,/"runs"/d; /"host"/,$d; /"machine"/d' sim.json)"
 
 # A recording with footprints: what is left out is not read, and nothing else is another.
-for job in "hotspot 100 70 40" "srad 70 45 20" "kmeans 1000 5 6 20 0" "spmv 1000 16 40" "llm 2 2 100 3 2 18 3 12 0" "bfs 2000 8 0" "cfd 40 30 20"; do
+for job in "hotspot 100 80 40" "srad 70 45 20" "kmeans 1000 5 6 20 0" "spmv 1000 16 40" "llm 2 2 100 3 2 18 3 12 0" "bfs 2000 8 0" "cfd 40 30 20"; do
   # shellcheck disable=SC2086 # the arguments are words
   run "$farfault" record --machine v100 -o plain.fft "$workloads/"$job
   run "$farfault" trace cut --footprints -o feet.fft plain.fft
@@ -114,7 +114,7 @@ while IFS=$'\t' read -r name _ _ small _; do
     paired pairs.csv $manager $moves
   done
 done <"$source/workloads/workloads.tsv"
-for job in "hotspot 100 70 60" "srad 70 45 20" "kmeans 1000 5 6 20 0" "cfd 40 30 20" "spmv 1000 16 40" "llm 2 2 100 3 2 18 3 12 0"; do
+for job in "hotspot 100 80 60" "srad 70 45 20" "kmeans 1000 5 6 20 0" "cfd 40 30 20" "spmv 1000 16 40" "llm 2 2 100 3 2 18 3 12 0"; do
   # shellcheck disable=SC2086
   run "$farfault" run --machine v100 -m copy,demand,uvm,ideal --sample check --csv pairs.csv "$workloads/"$job
   expect_status 0
