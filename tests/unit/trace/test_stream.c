@@ -240,10 +240,27 @@ static trace_chunk *paired(trace_program *program, trace_reader *reader, uint32_
   return trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
 }
 
+/* A launch of one warp with an ISSUE of so many instructions and their counts, as its reader has it. */
+static trace_chunk *counted(trace_program *program, trace_reader *reader, uint32_t instructions,
+                            const trace_counts *counts) {
+  trace_launch *launch = append_launch(program, 1, 1);
+  trace_chunk *chunk = trace_chunk_begin(launch, 0);
+  const trace_counts none = {{0}};
+  trace_writer w;
+  trace_chunk_writer(chunk, 0, &w);
+  trace_put_issue(&w, instructions, 0, 0, 0);
+  trace_count_units(&w, counts, &none);
+  trace_put_exit(&w);
+  trace_chunk_publish(chunk);
+  trace_launch_finish(launch);
+  append_end(program);
+  return trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
+}
+
 /* Counts of more than an UNITS has room for come in several. */
 static void test_units_of_an_issue_add_up(void **state) {
   uint32_t want[TRACE_UNIT_COUNT];
-  trace_counts none = {{0}}, all = none, read = none;
+  trace_counts all = {{0}}, read = {{0}};
   for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) {
     want[u] = 17 + 50 * u;
     all.word[u / 3] += (uint64_t)want[u] << u % 3 * TRACE_UNIT_BITS;
@@ -251,17 +268,7 @@ static void test_units_of_an_issue_add_up(void **state) {
   trace_program *program = trace_program_create(0);
   trace_program_units(program, true);
   trace_reader *reader = trace_reader_create(program);
-  trace_launch *launch = append_launch(program, 1, 1);
-  trace_chunk *chunk = trace_chunk_begin(launch, 0);
-  trace_writer w;
-  trace_chunk_writer(chunk, 0, &w);
-  trace_put_issue(&w, 900, 0, 0, 0);
-  trace_count_units(&w, &all, &none);
-  trace_put_exit(&w);
-  trace_chunk_publish(chunk);
-  trace_launch_finish(launch);
-  append_end(program);
-  chunk = trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
+  trace_chunk *chunk = counted(program, reader, 900, &all);
   trace_cursor cursor;
   trace_cursor_open(reader, chunk, 0, &cursor);
   trace_cursor_issue(reader, &cursor, *trace_cursor_next(reader, &cursor), 0, &read);
@@ -283,19 +290,9 @@ static void test_units_without_further_counts(void **state) {
     trace_program *program = trace_program_create(0);
     trace_program_units(program, true);
     trace_reader *reader = trace_reader_create(program);
-    trace_launch *launch = append_launch(program, 1, 1);
-    trace_chunk *chunk = trace_chunk_begin(launch, 0);
-    trace_writer w;
-    trace_chunk_writer(chunk, 0, &w);
-    trace_put_issue(&w, 100, 0, 0, 0);
-    const trace_counts none = {{0}}, all = {{(uint64_t)cases[i].fma << TRACE_UNIT_BITS, 0, 0,
-                                             cases[i].products | (uint64_t)cases[i].half << TRACE_UNIT_BITS}};
-    trace_count_units(&w, &all, &none);
-    trace_put_exit(&w);
-    trace_chunk_publish(chunk);
-    trace_launch_finish(launch);
-    append_end(program);
-    chunk = trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
+    const trace_counts counts = {{(uint64_t)cases[i].fma << TRACE_UNIT_BITS, 0, 0,
+                                  cases[i].products | (uint64_t)cases[i].half << TRACE_UNIT_BITS}};
+    trace_chunk *chunk = counted(program, reader, 100, &counts);
     trace_cursor cursor;
     trace_cursor_open(reader, chunk, 0, &cursor);
     assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), TRACE_ISSUE);
