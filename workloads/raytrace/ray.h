@@ -16,6 +16,8 @@ typedef struct vector {
 } vector;
 
 #define NEVER 1e30f /* no hit */
+#define RAY_MOST_SPHERES 64u /* in one launch: in constant memory */
+#define RAY_MOST_BOUNCES 8u  /* in one launch: on a thread's stack */
 #define RAY_SHIFT 1e-3f /* a reflected ray starts so far from what it left */
 
 RAY float ray_dot(vector a, vector b) { return fmaf(a.x, b.x, fmaf(a.y, b.y, a.z * b.z)); }

@@ -11,13 +11,13 @@
 extern const char workload_ptx[];
 
 typedef struct scene {
-  unsigned width, height, count, bounces, pattern_size;
+  unsigned width, height, count, bounces, pattern_size, whole; /* whole: in one launch */
   float *spheres, *pattern; /* five arrays of count; pattern_size x pattern_size */
 } scene;
 
 static scene random_scene(const workload_argument *arguments) {
-  scene s = {(unsigned)arguments[0].value, (unsigned)arguments[1].value, (unsigned)arguments[2].value, (unsigned)arguments[3].value, 1, NULL, NULL};
-  while (s.pattern_size < 1024 && s.pattern_size < s.width) s.pattern_size *= 2; /* about as much as the rays */
+  scene s = {(unsigned)arguments[0].value, (unsigned)arguments[1].value, (unsigned)arguments[2].value, (unsigned)arguments[3].value, 1, (unsigned)arguments[4].value, NULL, NULL};
+  while (!s.whole && s.pattern_size < 1024 && s.pattern_size < s.width) s.pattern_size *= 2; /* about as much as the rays */
   workload_random random = {29};
   s.spheres = workload_memory(5 * s.count, sizeof *s.spheres);
   for (unsigned i = 0; i < s.count; i++) {
@@ -72,24 +72,43 @@ static void trace_on_cpu(const scene *s, float *picture) {
   }
 }
 
-static void trace_on_gpu(const scene *s, float *picture) {
+static void trace_by_reflection(const scene *s, gpu_pointer image, gpu_shape shape) {
   unsigned pixels = s->width * s->height, width = s->width, height = s->height, count = s->count, pattern_size = s->pattern_size;
-  gpu_open(workload_ptx);
   gpu_kernel start = gpu_find_kernel("raytrace_start"), bounce = gpu_find_kernel("raytrace_bounce");
-  gpu_pointer rays = gpu_allocate(7 * pixels * sizeof(float)), image = gpu_allocate(pixels * sizeof(float));
+  gpu_pointer rays = gpu_allocate(7 * pixels * sizeof(float));
   gpu_pointer spheres = gpu_upload(s->spheres, 5 * count * sizeof(float));
   gpu_pointer pattern = gpu_upload(s->pattern, (size_t)pattern_size * pattern_size * sizeof(float));
-  gpu_shape shape = {gpu_divide_up(pixels, 128), 1, 128, 1};
   GPU_LAUNCH(start, shape, rays, image, width, height);
   for (unsigned i = 0; i < s->bounces; i++) GPU_LAUNCH(bounce, shape, rays, image, pixels, spheres, count, pattern, pattern_size);
+  gpu_free(rays), gpu_free(spheres), gpu_free(pattern);
+}
+
+static void trace_at_once(const scene *s, gpu_pointer image, gpu_shape shape) {
+  unsigned width = s->width, height = s->height, count = s->count, bounces = s->bounces;
+  gpu_copy_to_device(gpu_find_variable("raytrace_scene"), s->spheres, 5 * count * sizeof(float));
+  gpu_copy_to_device(gpu_find_variable("raytrace_plane"), s->pattern, sizeof(float));
+  GPU_LAUNCH(gpu_find_kernel("raytrace_whole"), shape, image, width, height, count, bounces);
+}
+
+static void trace_on_gpu(const scene *s, float *picture) {
+  unsigned pixels = s->width * s->height;
+  gpu_shape shape = {gpu_divide_up(pixels, 128), 1, 128, 1};
+  gpu_open(workload_ptx);
+  gpu_pointer image = gpu_allocate(pixels * sizeof(float));
+  if (s->whole) trace_at_once(s, image, shape);
+  else trace_by_reflection(s, image, shape);
   gpu_copy_to_host(picture, image, pixels * sizeof(float));
-  gpu_free(rays), gpu_free(image), gpu_free(spheres), gpu_free(pattern);
+  gpu_free(image);
   gpu_close();
 }
 
 int main(int argc, char **argv) {
-  workload_argument arguments[] = {{"width", 512, 1, 8192}, {"height", 256, 1, 8192}, {"spheres", 8, 1, 4096}, {"reflections", 3, 1, 100}};
-  workload_arguments(argc, argv, "raytrace", "ray tracing of spheres over a plane, with reflections", arguments, 4);
+  workload_argument arguments[] = {{"width", 512, 1, 8192}, {"height", 256, 1, 8192}, {"spheres", 8, 1, 4096}, {"reflections", 3, 1, 100}, {"one_launch", 0, 0, 1}};
+  workload_arguments(argc, argv, "raytrace", "ray tracing of spheres over a plane, with reflections", arguments, 5);
+  if (arguments[4].value && (arguments[2].value > RAY_MOST_SPHERES || arguments[3].value > RAY_MOST_BOUNCES)) {
+    fprintf(stderr, "raytrace: one launch takes at most %u spheres and %u reflections\n", RAY_MOST_SPHERES, RAY_MOST_BOUNCES);
+    return 2;
+  }
   scene s = random_scene(arguments);
   size_t pixels = (size_t)s.width * s.height;
   float *expected = workload_memory(pixels, sizeof *expected), *got = workload_memory(pixels, sizeof *got);
