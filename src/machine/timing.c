@@ -24,10 +24,9 @@ static void pipes_init(timing *t, const machine_spec *spec, double fixed) {
   for (size_t p = 0; p < sizeof cycles / sizeof *cycles; p++) t->pipe_fixed[p] = (uint64_t)llround(cycles[p] * fixed);
   double product = spec->product_cycles > spec->fma_cycles ? spec->product_cycles : 0;
   double half = spec->half_cycles > 0 ? spec->half_cycles : spec->fma_cycles;
-  uint64_t capability = 10 * spec->compute_major + spec->compute_minor;
   t->product_fixed = (uint64_t)llround(product * fixed);
   t->half_fixed = (uint64_t)llround(half * fixed);
-  t->half_apart = capability >= 70 && capability <= 80;
+  t->half_apart = spec->half_apart;
   if (spec->half_latency > spec->alu_latency)
     t->half_chain_fixed = (uint64_t)llround((spec->half_latency - spec->alu_latency) * fixed);
   double recorded = 2 * spec->alu_latency; /* what a chain has of each, as an addition has alu_latency */

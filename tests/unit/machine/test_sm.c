@@ -90,6 +90,7 @@ static void as_turing(machine_spec *spec) {
   with_pipes(spec);
   spec->compute_major = 7, spec->compute_minor = 5;
   spec->half_latency = 6;
+  spec->half_apart = 1;
 }
 static void as_8_0(machine_spec *spec) {
   as_turing(spec);
