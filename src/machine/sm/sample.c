@@ -124,43 +124,67 @@ static void add_time(sample_group *g, double time) {
   g->squares += distance * (time - g->mean);
 }
 
-/* A group that is steady begins with the times in its window. */
-static void settle(sampler *s, sample_group *g) {
-  double least = g->window[0], most = g->window[0], sum = 0;
-  for (uint32_t i = 0; i < s->needed; i++) {
-    if (g->window[i] < least) least = g->window[i];
-    if (g->window[i] > most) most = g->window[i];
-    sum += g->window[i];
+typedef struct spread {
+  double least, most, sum;
+  uint32_t n;
+} spread;
+
+/* Of `n` times in the window: every `step`th, back from that which is `first` before the latest. */
+static spread spread_of(const sampler *s, const sample_group *g, uint32_t first, uint32_t step, uint32_t n) {
+  double latest = sample_window(s, g, first);
+  spread found = {latest, latest, 0, n};
+  for (uint32_t i = 0; i < n; i++) {
+    double time = sample_window(s, g, first + i * step);
+    if (time < found.least) found.least = time;
+    if (time > found.most) found.most = time;
+    found.sum += time;
   }
-  bool steady = g->timed >= s->needed && most - least <= SAMPLE_STEADY * sum / s->needed;
+  return found;
+}
+
+static bool within(spread times, double share) { return times.most - times.least <= share * times.sum / times.n; }
+
+/* How many of the latest times make the group steady: `needed` that are near each other, or, where launches may take
+ * turns (`turns`), twice as many of which every second one is; 0: it is not. */
+static uint32_t steady_times(const sampler *s, const sample_group *g, bool turns) {
+  uint32_t n = s->needed;
+  if (g->timed >= n && within(spread_of(s, g, 0, 1, n), SAMPLE_STEADY)) return n;
+  if (!turns || g->timed < 2 * n || !within(spread_of(s, g, 0, 1, 2 * n), 2 * SAMPLE_STEADY)) return 0;
+  bool both = within(spread_of(s, g, 0, 2, n), SAMPLE_STEADY) && within(spread_of(s, g, 1, 2, n), SAMPLE_STEADY);
+  return both ? 2 * n : 0;
+}
+
+/* A group that is steady begins with the times that make it so. */
+static void settle(sampler *s, sample_group *g, bool turns) {
+  uint32_t steady = steady_times(s, g, turns);
   if (g->steady && !steady) s->variance_closed += variance_of(g);
   if (steady && !g->steady) {
     g->n = g->skipped = g->spent = 0;
     g->mean = g->squares = 0;
     g->stretch = FIRST_STRETCH;
-    for (uint32_t i = 0; i < s->needed; i++) add_time(g, g->window[i]);
+    for (uint32_t i = 0; i < steady; i++) add_time(g, sample_window(s, g, i));
   }
-  g->steady = steady;
+  g->steady = steady > 0;
 }
 
-static void group_timed(sampler *s, sample_group *g, double time) {
-  g->window[g->timed++ % s->needed] = time;
+static void group_timed(sampler *s, sample_group *g, double time, bool turns) {
+  g->window[g->timed++ % (2 * s->needed)] = time;
   if (g->steady) {
     add_time(g, time);
     if (g->spent >= g->stretch && g->stretch < LAST_STRETCH) g->stretch *= 2;
     g->spent = 0;
   }
-  settle(s, g);
+  settle(s, g, turns);
 }
 
-sample_group *sample_timed(sampler *s, sample_groups *groups, const sample_counts *counts, double time) {
+sample_group *sample_timed(sampler *s, sample_groups *groups, const sample_counts *counts, double time, bool turns) {
   sample_group *g = sample_group_of(groups, counts);
   if (!g && groups->count == SAMPLE_GROUPS) return NULL;
   if (!g) {
     FF_PUSH(groups, (sample_group){.counts = *counts});
     g = &groups->items[groups->count - 1];
   }
-  group_timed(s, g, time / sample_scale(g, counts));
+  group_timed(s, g, time / sample_scale(g, counts), turns);
   return g;
 }
 
@@ -295,7 +319,7 @@ void sampler_end(sampler *s, kernel *k) {
   SAMPLE_COUNTS(X)
 #undef X
   FF_CHECK_DEEP(!launch->read || !memcmp(&counts, &launch->counts, sizeof counts));
-  sample_group *g = sample_timed(s, &s->kinds.items[launch->kind].groups, &counts, (double)(k->ended - k->began));
+  sample_group *g = sample_timed(s, &s->kinds.items[launch->kind].groups, &counts, (double)(k->ended - k->began), true);
   if (!g) return;
   note_group(&s->kinds.items[launch->kind], g);
 #define X(name) g->last.name = c->name - launch->before.name;

@@ -4,9 +4,11 @@
  *
  * A *kind* is what a launch is before it runs: kernel, grid, block, shared memory, SMs. A *group* is launches of one
  * kind whose access streams have nearly the same counts (SAMPLE_COUNTS, each within SAMPLE_ALIKE). A group is *steady*
- * when the last `needed` of its launches that were timed took nearly the same time. Similar ideas: Principal Kernel
- * Analysis (Avalos Baddouh et al., MICRO 2021) groups launches by counts, Sieve (Naderan-Tahan et al., ISPASS 2023) by
- * kernel and instruction count, Photon (Liu et al., MICRO 2023) on line by what blocks execute. None of them pages.
+ * when the last `needed` of its launches that were timed took nearly the same time, or when twice as many took two
+ * times by turns, as launches do that swap two buffers: both so near to their mean as others are. Similar ideas:
+ * Principal Kernel Analysis (Avalos Baddouh et al., MICRO 2021) groups launches by counts, Sieve (Naderan-Tahan et al.,
+ * ISPASS 2023) by kernel and instruction count, Photon (Liu et al., MICRO 2023) on line by what blocks execute. None of
+ * them pages.
  *
  * What is never estimated: a launch is skipped only if its access stream, which is read whole before that is decided,
  * touches nothing but pages that are resident (sample_scan.c), while nothing moves. So it has no far-fault and no
@@ -71,8 +73,9 @@ typedef struct sample_estimates {
 } sample_estimates;
 
 typedef struct sample_group {
-  sample_counts counts;             /* of its first launch */
-  double window[SAMPLE_NEEDED_MAX]; /* the latest times, ps, as if a launch had `counts`; by number mod `needed` */
+  sample_counts counts; /* of its first launch */
+  /* the latest times, ps, as if a launch had `counts`; by number mod 2 `needed` */
+  double window[2 * SAMPLE_NEEDED_MAX];
   uint64_t timed;
   /* since it is steady: */
   bool steady;
@@ -199,8 +202,13 @@ bool sample_any_steady(const sample_groups *groups);
 sample_group *sample_group_of(const sample_groups *groups, const sample_counts *counts); /* NULL: none is alike */
 /* What the counts are of the time of the group. */
 double sample_scale(const sample_group *g, const sample_counts *counts);
-/* One was timed: its group, which may be new. NULL: there are too many. */
-sample_group *sample_timed(sampler *s, sample_groups *groups, const sample_counts *counts, double time);
+/* One was timed, in `time` ps: its group, which may be new; with `turns` two times by turns may make it steady. NULL:
+ * there are too many. */
+sample_group *sample_timed(sampler *s, sample_groups *groups, const sample_counts *counts, double time, bool turns);
+/* What the launch or wave took that was timed `back` before the latest: less than 2 `needed`, and than `timed`. */
+static inline double sample_window(const sampler *s, const sample_group *g, uint32_t back) {
+  return g->window[(g->timed - 1 - back) % (2 * s->needed)];
+}
 void sample_groups_close(sampler *s, sample_groups *groups); /* none of them is estimated from again */
 void sample_count(sim_counters *c, uint64_t blocks, const sample_counts *counts); /* of what was skipped */
 /* What has moved so far, or may have made a launch's time another: equal before and after, if nothing did. */

@@ -24,14 +24,14 @@ static uint64_t least_waves(const sampler *s) { return s->needed + 4; }
 
 /* Its skipped waves lie between what its timed ones took before and what this one took. */
 static void close_stretch(const sampler *s, sample_waves *v, sample_group *g) {
-  double latest = g->window[(g->timed - 1) % s->needed];
+  double latest = sample_window(s, g, 0);
   v->debt += g->open * (g->level + latest) / 2;
   g->open = 0;
 }
 
 static double window_mean(const sampler *s, const sample_group *g) {
   double sum = 0;
-  for (uint32_t i = 0; i < s->needed; i++) sum += g->window[i];
+  for (uint32_t i = 0; i < s->needed; i++) sum += sample_window(s, g, i);
   return sum / s->needed;
 }
 
@@ -91,7 +91,8 @@ static void measure(sampler *s, const kernel *k, sample_waves *v) {
 #define X(name) counts.name = (v->sums.counts.name - v->last.counts.name) / v->length;
   SAMPLE_COUNTS(X)
 #undef X
-  sample_group *g = sample_timed(s, &v->groups, &counts, (double)(v->sums.time - v->last.time) / (double)v->length);
+  sample_group *g =
+      sample_timed(s, &v->groups, &counts, (double)(v->sums.time - v->last.time) / (double)v->length, false);
   if (g) close_stretch(s, v, g);
   if (!g || !g->steady) return;
 #define X(name) v->of_steady.name += v->sums.estimates.name - v->last.estimates.name;

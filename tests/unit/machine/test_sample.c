@@ -165,6 +165,43 @@ static void unsteady_times_are_not_estimated(void **state) {
   rig_close(&r);
 }
 
+/* Launches of two kinds of pages by turns, each `every`th of the second one: their times are some per cent apart. */
+static void by_turns(rig *r, uint32_t sample, uint64_t pages, uint64_t other_pages, uint32_t every) {
+  work one = {.seed = 1, .pages = pages, .loads = 8, .stores = 4}, other = one;
+  other.pages = other_pages;
+  rig_open(r, "ideal");
+  r->sample = sample;
+  rig_start(r);
+  rig_alloc(r, RIG_BASE, 4 * MIB, TRACE_MEMORY_DEVICE);
+  for (uint32_t i = 0; i < LAUNCHES; i++) rig_launch(r, kernel_of(i % every ? &one : &other));
+  rig_finish(r);
+}
+
+/* Two times by turns, each within 3 % of their mean (they are 3.8 % apart), are estimated by that: six launches must
+ * have shown it. */
+static void two_times_by_turns_are_estimated(void **state) {
+  rig full, sampled, more;
+  by_turns(&full, 0, 121, 293, 2);
+  by_turns(&sampled, 3, 121, 293, 2);
+  by_turns(&more, 5, 121, 293, 2);
+  assert_int_equal(sampled.result.sampling.timed, 8 + 2); /* the first two find an empty L2; 8 and 16 are skipped */
+  assert_int_equal(more.result.sampling.timed, 12 + 2);
+  assert_near(sampled.result.counters.kernel_ps, full.result.counters.kernel_ps, 0.005);
+  same_counts(&sampled.result.counters, &full.result.counters);
+  rig_close(&full);
+  rig_close(&sampled);
+  rig_close(&more);
+}
+static void other_patterns_are_not(void **state) {
+  rig farther, thirds;
+  by_turns(&farther, 3, 97, 151, 2); /* 7.0 % */
+  by_turns(&thirds, 3, 121, 293, 3);
+  assert_int_equal(farther.result.sampling.estimated, 0);
+  assert_int_equal(thirds.result.sampling.estimated, 0);
+  rig_close(&farther);
+  rig_close(&thirds);
+}
+
 /* Kernels of two streams that run at once are timed, all of them. */
 static void what_overlaps_is_timed(void **state) {
   work w = {.seed = 1, .pages = 256, .loads = 8, .stores = 4};
@@ -777,6 +814,8 @@ int main(void) {
       cmocka_unit_test(as_many_as_are_asked_for),
       cmocka_unit_test(other_counts_are_another_group),
       cmocka_unit_test(unsteady_times_are_not_estimated),
+      cmocka_unit_test(two_times_by_turns_are_estimated),
+      cmocka_unit_test(other_patterns_are_not),
       cmocka_unit_test(what_overlaps_is_timed),
       cmocka_unit_test(launches_that_read_smid_are_timed),
       cmocka_unit_test(skipped_launches_write),
