@@ -7,19 +7,17 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "report/plain_page.h"
 #include "report/svg.h"
 #include "reproduce/repro_private.h"
 
 static const char style[] =
-    "<style>body{font:15px/1.45 system-ui,sans-serif;max-width:1120px;margin:2em auto;padding:0 1em;color:#222}"
-    "table{border-collapse:collapse;margin:1em 0}td,th{padding:.15em .8em;border-bottom:1px solid #ddd;text-align:left;"
-    "vertical-align:top}td.n,th.n{text-align:right;white-space:nowrap}tr.yes td.w,td.more{color:#006b4e}"
-    "tr.no td.w,td.less{color:#a33b00}td.note{color:#555;font-size:13px}code{background:#f3f3f3;padding:.1em .3em}"
-    "svg{max-width:100%;height:auto;margin:.5em 0}@media print{section{break-before:page}}"
-    /* a narrow screen: wide tables and pictures are moved sideways in their own place, and letters keep their size */
-    "@media screen and (max-width:700px){body{margin:1em auto}h1{font-size:1.5em}h2{font-size:1.2em}td,th{padding:.15em .4em}"
-    "table,.picture{display:block;overflow-x:auto}td:first-child{min-width:9em}td.note{min-width:14em}"
-    "svg{max-width:none;min-width:1000px}}</style>\n";
+    "tr.yes td.w,td.more{color:#006b4e}tr.no td.w,td.less{color:#a33b00}td.note{color:#555;font-size:13px}"
+    "@media print{section{break-before:page}}"
+    "@media screen and (prefers-color-scheme:dark){tr.yes td.w,td.more{color:#4cc9a0}tr.no td.w,td.less{color:#ff9d66}"
+    "td.note{color:#aab}}"
+    /* a narrow screen: letters of a picture keep their size */
+    "@media screen and (max-width:700px){td:first-child{min-width:9em}td.note{min-width:14em}svg{min-width:1000px}}";
 
 /* `classes`: of the cell, after that of numbers; "" or " NAME" */
 static void add_cell(double value, const char *classes, ff_text *out) {
@@ -185,11 +183,8 @@ void repro_page_add(repro_page *page, const repro_data *data, repro_size size) {
 }
 
 void repro_page_write(const repro_page *page, ff_text *out) {
-  ff_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-                   "content=\"width=device-width,initial-scale=1\"><title>farfault reproduce</title>\n");
-  ff_text_add(out, "%s", style);
+  plain_page_begin("farfault reproduce", "Papers' numbers and ours", style, out);
   ff_text_add(out,
-              "</head><body>\n<h1>Papers' numbers and ours</h1>\n"
               "<p>The score is ours over the paper's in what the row claims: a value; the gain, what differs from "
               "1; or an order, which holds or does not. Rows with what was put in (fitted) do not count.</p>\n"
               "<table><tr><th>paper</th><th>machine</th><th class=\"n\">rows that count</th><th class=\"n\">within "
@@ -197,7 +192,7 @@ void repro_page_write(const repro_page *page, ff_text *out) {
   ff_text_add_bytes(out, page->summary.chars, page->summary.length);
   ff_text_add(out, "</table>\n");
   ff_text_add_bytes(out, page->sections.chars, page->sections.length);
-  ff_text_add(out, "</body></html>\n");
+  plain_page_end(out);
 }
 
 void repro_page_free(repro_page *page) {

@@ -5,12 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/plain_page.h"
 #include "report/svg.h"
 #include "validate/validate.h"
 
 static const double LEAST = 1e-300, MOST = 1e300; /* of an axis: twice as much, or half, is a number, too */
 
 enum { TICKS = 12, SIDE = 420, WIDE = 640, LEFT = 76, TOP = 36, RIGHT = 16, BOTTOM = 56, SERIES = 16 };
+
+static void begin_picture(double width, double height, const char *title, ff_text *out) {
+  ff_text_add(out, "<div class=\"picture\">");
+  svg_begin(width, height, title, out);
+}
+
+static void end_picture(ff_text *out) {
+  svg_end(out);
+  ff_text_add(out, "</div>\n");
+}
 
 /* ---- axes ---- */
 
@@ -110,7 +121,7 @@ static void add_scatter(const validate_table *table, const validate_scores *scor
   settle(&x);
   y = x;
   y.from = SIDE - BOTTOM, y.to = TOP;
-  svg_begin(SIDE, SIDE + 30, group, out);
+  begin_picture(SIDE, SIDE + 30, group, out);
   add_axis(&x, true, SIDE - BOTTOM, out);
   add_axis(&y, false, SIDE - RIGHT, out);
   svg_line(out, x.from, y.from, x.to, y.to, "stroke=\"#888\" stroke-dasharray=\"4 3\"");
@@ -126,7 +137,7 @@ static void add_scatter(const validate_table *table, const validate_scores *scor
   for (size_t i = 0, number = 0; i < scores->list.count; i++)
     if (!strcmp(scores->list.items[i].group, group))
       svg_legend_box(&legend, svg_colours[number++ % SVG_COLOURS], scores->list.items[i].gpu, out);
-  svg_end(out);
+  end_picture(out);
 }
 
 /* ---- curves ---- */
@@ -218,7 +229,7 @@ static void add_curves(const validate_table *table, const validate_score *score,
   char title[128];
   if (!find_curves(&c)) return;
   snprintf(title, sizeof title, "%s, %s, %s", score->group, score->gpu, c.first[0]->unit);
-  svg_begin(WIDE, SIDE + 40, title, out);
+  begin_picture(WIDE, SIDE + 40, title, out);
   add_axis(&c.x, true, SIDE - BOTTOM, out);
   add_axis(&c.y, false, WIDE - RIGHT, out);
   for (uint32_t i = 0; i < c.count; i++) {
@@ -227,15 +238,10 @@ static void add_curves(const validate_table *table, const validate_score *score,
     add_dots(&c, i, out);
   }
   add_names(&c, out);
-  svg_end(out);
+  end_picture(out);
 }
 
 /* ---- the page ---- */
-
-static const char style[] =
-    "<style>body{font:15px/1.45 system-ui,sans-serif;max-width:1120px;margin:2em auto;padding:0 1em;color:#222}"
-    "table{border-collapse:collapse}td,th{padding:.15em .8em;border-bottom:1px solid #ddd;text-align:left}"
-    "td.n,th.n{text-align:right}code{background:#f3f3f3;padding:.1em .3em}svg{max-width:100%;height:auto;margin:.5em 0}</style>\n";
 
 static void add_number_cell(const char *format, double value, ff_text *out) {
   ff_text_add(out, "<td class=\"n\">");
@@ -272,10 +278,8 @@ static bool opens_group(const validate_scores *scores, size_t at) {
 
 void validate_html(const validate_table *table, const validate_scores *scores, const validate_page *page,
                    ff_text *out) {
-  ff_text_add(out,
-              "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>farfault validate</title>\n%s"
-              "</head><body>\n<h1>Simulated numbers and measured ones</h1>\n<p><code>",
-              style);
+  plain_page_begin("farfault validate", "Simulated numbers and measured ones", "", out);
+  ff_text_add(out, "<p><code>");
   svg_add_escaped(out, page->command);
   ff_text_add(out, "</code></p>\n<table><tr><th>group</th><th>GPU</th><th>machine</th><th class=\"n\">rows</th><th "
                    "class=\"n\">ratio</th><th class=\"n\">error</th><th class=\"n\">correlation</th></tr>\n");
@@ -295,5 +299,5 @@ void validate_html(const validate_table *table, const validate_scores *scores, c
     for (size_t k = i; k < scores->list.count; k++)
       if (!strcmp(scores->list.items[k].group, score->group)) add_curves(table, &scores->list.items[k], out);
   }
-  ff_text_add(out, "</body></html>\n");
+  plain_page_end(out);
 }

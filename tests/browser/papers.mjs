@@ -49,6 +49,14 @@ async function expectNarrow(what, file) {
 }
 await expectNarrow('paper', 'paper.html');
 
+// A reader who has chosen dark: the page is dark, its letters are light, and rows within keep a colour of their own.
+const dark = await open('paper.html', { colorScheme: 'dark' });
+const brightness = (text) => text.match(/\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 3;
+expect('dark: the page', brightness(await dark.evaluate(() => getComputedStyle(document.body).backgroundColor)) < 60);
+for (const cell of ['body', 'a', 'tr.yes td', 'tr.yes td.w', 'td.note'])
+  expect(`dark: letters of ${cell}`, brightness(await colour(dark, cell)) > 120);
+expect('dark: rows within are in colour', (await colour(dark, 'tr.yes td.w')) === (await colour(dark, 'tr.yes td')), false);
+
 // The ideas together.
 run('reproduce', 'combined', '--size', 'small', '--jobs', '2', '--html', 'combined.html');
 const page = await open('combined.html');

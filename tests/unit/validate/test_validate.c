@@ -185,6 +185,12 @@ static void limits(void **state) {
   }
 }
 
+static uint32_t count_of(const char *text, const char *what) {
+  uint32_t count = 0;
+  while ((text = strstr(text, what))) count++, text++;
+  return count;
+}
+
 /* Names from a table cannot become markup, and the same rows give the same bytes. */
 static void outputs(void **state) {
   validate_table t = {0};
@@ -203,6 +209,8 @@ static void outputs(void **state) {
   assert_string_equal(html[0].chars, html[1].chars);
   assert_null(strstr(html[0].chars, "<script"));
   assert_null(strstr(html[0].chars, "<b>"));
+  assert_non_null(strstr(html[0].chars, "<meta name=\"viewport\"")); /* a phone shows the page in its own width */
+  assert_int_equal(count_of(html[0].chars, "<svg"), count_of(html[0].chars, "<div class=\"picture\"><svg"));
   assert_non_null(strstr(html[0].chars, "&lt;script&gt;|: 1, GPU: silicon 1, ours 2 us</title>"));
   validate_json(&t, &s, &page, &json);
   assert_non_null(strstr(json.chars, "\"ours\": null"));
@@ -216,12 +224,6 @@ static void outputs(void **state) {
   free(json.chars), free(document.chars), free(table.chars), free(list.chars);
   free(s.list.items);
   validate_table_free(&t);
-}
-
-static uint32_t count_of(const char *text, const char *what) {
-  uint32_t count = 0;
-  while ((text = strstr(text, what))) count++, text++;
-  return count;
 }
 
 /* Values at the ends of what a number can be: axes have some ticks, all of them at a place. */
