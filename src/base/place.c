@@ -74,9 +74,14 @@ static size_t line_length(const char *start, const char *end) {
   return (size_t)((newline ? newline : end) - start);
 }
 
-/* The place behind all of the text: its last line that is not empty, and the caret behind that. */
+/* Without the white space at its end. */
+static size_t trimmed_length(const char *text, size_t size) {
+  while (size && memchr(" \t\r\n", text[size - 1], 4)) size--;
+  return size;
+}
+
+/* The place behind all of the text, which is trimmed: its last line, and the caret behind that. */
 static void show_end(ff_text *out, const char *text, size_t size) {
-  while (size && strchr(" \t\r\n", text[size - 1])) size--;
   const char *start = text + size;
   while (start > text && start[-1] != '\n') start--;
   size_t length = (size_t)(text + size - start);
@@ -96,9 +101,10 @@ ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, c
   va_end(args);
   ff_text_add(&out, "%s", what);
   const char *start = text ? find_line(text, size, line) : NULL;
-  size_t length = start ? line_length(start, text + size) : 0;
-  if (length) show_line(&out, start, length, column);
-  else if (start && start == text + size && column) show_end(&out, text, size);
+  size_t length = start ? line_length(start, text + size) : 0, end = start ? trimmed_length(text, size) : 0;
+  if (start && start >= text + end) {
+    if (column && (length || start == text + size)) show_end(&out, text, end);
+  } else if (length) show_line(&out, start, length, column);
   ff_fail(error, status, "%s", out.chars);
   free(out.chars);
   return status;

@@ -184,7 +184,7 @@ if [[ -w /dev/full ]]; then
 fi
 TMPDIR=/no/such run "$farfault" run "$pretender"
 expect_status 1
-expect_err "cannot make a temporary folder"
+expect_err "cannot make a temporary folder: No such file or directory (TMPDIR is where)"
 long=$TMPDIR
 for _ in {1..6}; do long=$long/$(printf 'x%.0s' {1..90}); done
 mkdir -p "$long"

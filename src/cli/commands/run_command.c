@@ -108,11 +108,15 @@ static char *make_other_folder(void) {
 
 static char *make_folder(void) {
   const char *base = getenv("TMPDIR");
+  bool chosen = base && *base == '/';
   ff_text path;
-  if (make_folder_in(base && *base == '/' ? base : "/tmp", &path)) return remember_folder(path.chars);
+  if (make_folder_in(chosen ? base : "/tmp", &path)) return remember_folder(path.chars);
   int failed = errno;
   char *other = failed == ENOSPC || failed == EDQUOT ? make_other_folder() : NULL;
-  cli_fail(0, "%s: cannot make a temporary folder: %s%s%s", path.chars, strerror(failed), other ? "; using " : "",
+  cli_fail(0, "%s: cannot make a temporary folder: %s%s%s", path.chars, strerror(failed),
+           other    ? "; using "
+           : chosen ? " (TMPDIR is where)"
+                    : " (TMPDIR chooses another place)",
            other ? other : "");
   free(path.chars);
   return other ? remember_folder(other) : NULL;

@@ -284,8 +284,14 @@ static ff_status unknown_group(reader *r, struct fy_node *key, const char *name)
   const char *names[SPEC_PARAM_COUNT + 3] = {"title", "like"};
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i + 2] = spec_params[i].group;
   const char *near = ff_closest(name, names);
-  return near ? ff_yaml_fail(&r->yaml, key, "unknown group '%s': did you mean '%s'?", name, near)
-              : ff_yaml_fail(&r->yaml, key, "unknown group '%s'", name);
+  if (near) return ff_yaml_fail(&r->yaml, key, "unknown group '%s': did you mean '%s'?", name, near);
+  ff_text known = {0};
+  for (int i = 0; i < SPEC_PARAM_COUNT; i++) /* a group's parameters stand together */
+    if (!i || strcmp(spec_params[i].group, spec_params[i - 1].group))
+      ff_text_add(&known, "%s%s", i ? ", " : "", spec_params[i].group);
+  ff_status status = ff_yaml_fail(&r->yaml, key, "unknown group '%s': there are %s", name, known.chars);
+  free(known.chars);
+  return status;
 }
 
 static ff_status read_top(reader *r, struct fy_node *key, struct fy_node *body) {

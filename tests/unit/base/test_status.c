@@ -90,6 +90,8 @@ static void at_the_end_of_the_text_its_last_line_is_shown(void **state) {
   } rows[] = {{"a: [b\n", 2, 1, "\n  a: [b\n       ^"},
               {"a: [b\n \n\n", 4, 1, "\n  a: [b\n       ^"},
               {"x\na: [b", 2, 6, "\n  a: [b\n       ^"},
+              {"x\n\"a\": 1,\n   \n", 3, 4, "\n  \"a\": 1,\n         ^"}, /* cut off behind an indent */
+              {"x\n   \n", 2, 0, ""},
               {"\n", 2, 1, ""},
               {"", 1, 1, ""},
               {"a\n\n", 2, 1, ""},

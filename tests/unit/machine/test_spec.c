@@ -246,7 +246,9 @@ static void unknown_names_are_refused(void **state) {
   refused("sm_count:", "sm_cuont:", "sm_cuont", "unknown value 'sm_cuont' in group 'core': did you mean 'sm_count'?");
   refused("sm_count:", "frobs:", "frobs", "unknown value 'frobs' in group 'core'");
   refused("\ncore:", "\ncoer:", "coer:", "unknown group 'coer': did you mean 'core'?");
-  refused("\ncore:", "\nxyzzy:", "xyzzy:", "unknown group 'xyzzy'");
+  refused("\ncore:", "\nxyzzy:", "xyzzy:",
+          "unknown group 'xyzzy': there are device, core, l1, tlb, l2, network, hash, dram, stacks, energy, link, "
+          "fault, host, links, mig, tiers\n");
   refused("  sm_count:", "  l1_bytes:", "l1_bytes", "'l1_bytes' belongs to group 'l1', not 'core'");
 }
 
