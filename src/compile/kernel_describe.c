@@ -177,13 +177,35 @@ static void describe_entry(describer *d, const exec_instr *i, const ops_entry *e
   add_write(d, i->dst2, bytes);
 }
 
-static void describe_parts(describer *d, const exec_instr *i, bool packs, uint32_t parts, uint32_t part,
-                           uint32_t whole) {
-  uint32_t many[4] = {packs ? i->src[0] : i->dst, packs ? i->src[1] : i->dst2, i->src[2], i->src[3]};
-  for (uint32_t p = 0; packs && p < parts; p++) add_read(d, many[p], part);
-  if (!packs) add_read(d, i->src[0], whole);
-  if (packs) add_write(d, i->dst, whole);
-  for (uint32_t p = 0; !packs && p < parts; p++) add_write(d, many[p], part);
+/* Moves that put a value together of `parts` ones of `part` bytes in the frame, or take it apart. */
+typedef struct parts_move {
+  exec_move move;
+  native_op op;
+  bool packs;
+  uint8_t parts, part, whole;
+} parts_move;
+
+static const parts_move parts_moves[] = {
+    {EXEC_MOVE_PACK_2x8, NATIVE_HANDLER, true, 2, 4, 4},      {EXEC_MOVE_PACK_2x16, NATIVE_HANDLER, true, 2, 4, 4},
+    {EXEC_MOVE_PACK_4x8, NATIVE_HANDLER, true, 4, 4, 4},      {EXEC_MOVE_PACK_4x16, NATIVE_HANDLER, true, 4, 4, 8},
+    {EXEC_MOVE_PACK_2x32, NATIVE_PACK32, true, 2, 4, 8},      {EXEC_MOVE_PACK_4x32, NATIVE_HANDLER, true, 4, 4, 16},
+    {EXEC_MOVE_PACK_2x64, NATIVE_HANDLER, true, 2, 8, 16},    {EXEC_MOVE_UNPACK_2x8, NATIVE_HANDLER, false, 2, 4, 4},
+    {EXEC_MOVE_UNPACK_2x16, NATIVE_HANDLER, false, 2, 4, 4},  {EXEC_MOVE_UNPACK_4x8, NATIVE_HANDLER, false, 4, 4, 4},
+    {EXEC_MOVE_UNPACK_4x16, NATIVE_HANDLER, false, 4, 4, 8},  {EXEC_MOVE_UNPACK_2x32, NATIVE_UNPACK32, false, 2, 4, 8},
+    {EXEC_MOVE_UNPACK_4x32, NATIVE_HANDLER, false, 4, 4, 16}, {EXEC_MOVE_UNPACK_2x64, NATIVE_HANDLER, false, 2, 8, 16}};
+
+/* Whether the move is one of those. */
+static bool describe_parts(describer *d, const exec_instr *i, exec_move move) {
+  const parts_move *m = parts_moves, *end = m + sizeof parts_moves / sizeof *parts_moves;
+  while (m < end && m->move != move) m++;
+  if (m == end) return false;
+  uint32_t many[4] = {m->packs ? i->src[0] : i->dst, m->packs ? i->src[1] : i->dst2, i->src[2], i->src[3]};
+  d->now.op = m->op;
+  for (uint32_t p = 0; m->packs && p < m->parts; p++) add_read(d, many[p], m->part);
+  if (!m->packs) add_read(d, i->src[0], m->whole);
+  if (m->packs) add_write(d, i->dst, m->whole);
+  for (uint32_t p = 0; !m->packs && p < m->parts; p++) add_write(d, many[p], m->part);
+  return true;
 }
 
 #define SIMPLE(operation, to, from) (n->op = operation, add_read(d, i->src[0], from), add_write(d, i->dst, to))
@@ -222,26 +244,6 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
     SIMPLE(NATIVE_HANDLER, 8, 4);
     add_read(d, i->src[1], 8);
     break;
-  case EXEC_MOVE_PACK_2x8:
-  case EXEC_MOVE_PACK_2x16: describe_parts(d, i, true, 2, 4, 4); break;
-  case EXEC_MOVE_PACK_4x8: describe_parts(d, i, true, 4, 4, 4); break;
-  case EXEC_MOVE_PACK_4x16: describe_parts(d, i, true, 4, 4, 8); break;
-  case EXEC_MOVE_PACK_2x32:
-    describe_parts(d, i, true, 2, 4, 8);
-    n->op = NATIVE_PACK32;
-    break;
-  case EXEC_MOVE_PACK_4x32: describe_parts(d, i, true, 4, 4, 16); break;
-  case EXEC_MOVE_PACK_2x64: describe_parts(d, i, true, 2, 8, 16); break;
-  case EXEC_MOVE_UNPACK_2x8:
-  case EXEC_MOVE_UNPACK_2x16: describe_parts(d, i, false, 2, 4, 4); break;
-  case EXEC_MOVE_UNPACK_4x8: describe_parts(d, i, false, 4, 4, 4); break;
-  case EXEC_MOVE_UNPACK_4x16: describe_parts(d, i, false, 4, 4, 8); break;
-  case EXEC_MOVE_UNPACK_2x32:
-    describe_parts(d, i, false, 2, 4, 8);
-    n->op = NATIVE_UNPACK32;
-    break;
-  case EXEC_MOVE_UNPACK_4x32: describe_parts(d, i, false, 4, 4, 16); break;
-  case EXEC_MOVE_UNPACK_2x64: describe_parts(d, i, false, 2, 8, 16); break;
   case EXEC_MOVE_INSERT:
     add_read(d, i->src[0], 4);
     add_read(d, i->dst, 4);
@@ -284,7 +286,8 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
     if (copy->has_size) add_read(d, i->src[2], 4);
     break;
   }
-  default: n->op = NATIVE_EXIT; break;
+  default:
+    if (!describe_parts(d, i, move)) n->op = NATIVE_EXIT;
   }
 }
 

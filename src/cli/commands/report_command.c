@@ -110,6 +110,63 @@ int report_page_more(const report_run *run, const char *advice, ff_text *more) {
   return report_html_advice(advice, more, &error) ? cli_fail(CLI_BAD_FILE, "--advice: %s", error.message) : CLI_DONE;
 }
 
+static int of_database(const arguments *a) {
+  if (a->stats || a->nsys || a->lines)
+    return cli_fail(CLI_USAGE, "%s: %s is the database of a sweep; this is of a run",
+                    a->stats   ? "--stats"
+                    : a->lines ? "--lines"
+                               : "--export-nsys",
+                    a->file);
+  if (a->svg)
+    return cli_fail(CLI_USAGE,
+                    "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)",
+                    a->file);
+  return report_sweep(a->file, a->csv, a->html);
+}
+
+/* Prints the table, unless the CSV takes its place. */
+static int print_table(const arguments *a, const report_run *run) {
+  ff_text table = {0};
+  report_table_write(run, &(report_style){.verbose = a->verbose, .lines = a->lines}, &table);
+  bool known = !a->stats || report_stats_write(run, &table);
+  int status = a->csv && !strcmp(a->csv, "-") ? CLI_DONE : cli_print(&table);
+  free(table.chars);
+  if (!known)
+    status = cli_fail(CLI_USAGE, "--stats: %s holds no history; one is saved by `farfault run -o FILE`", a->file);
+  if (a->lines && !has_lines(run))
+    status = cli_fail(
+        CLI_USAGE,
+        "--lines: %s has no lines; `farfault run --lines -o FILE` and `farfault sim --lines -o FILE` keep them",
+        a->file);
+  return status;
+}
+
+static int write_csv(const char *file, const report_run *run) {
+  ff_text csv = {0};
+  report_columns columns = {0};
+  report_columns_add(run, &columns);
+  report_csv_write(run, true, &columns, &csv);
+  int status = cli_write_or_print(file, &csv) ? CLI_FAILED : CLI_DONE;
+  free(csv.chars);
+  return status;
+}
+
+/* `text`: the run's file, as its page has it. Every output is tried; the status is that of the last that failed. */
+static int of_run(const arguments *a, const report_run *run, const char *text, size_t size) {
+  ff_error error;
+  ff_text more = {0};
+  int status = a->html ? report_page_more(run, a->advice, &more) : CLI_DONE;
+  if (!status) {
+    status = print_table(a, run);
+    if (a->csv && write_csv(a->csv, run)) status = CLI_FAILED;
+    if (a->html && report_page("run", a->file, more.chars, text, size, a->html)) status = CLI_FAILED;
+    if (a->nsys && report_nsys(run, a->file, a->nsys, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+    if (a->svg && write_pictures(a, run)) status = CLI_FAILED;
+  }
+  free(more.chars);
+  return status;
+}
+
 static int report(int argc, char **argv) {
   static const struct argp argp = {
       options,
@@ -127,58 +184,19 @@ static int report(int argc, char **argv) {
   if (cli_keep_input(a.file, (const char *const[]){a.csv, a.html, a.nsys}, 3) ||
       (a.html && a.advice && cli_keep_input(a.advice, (const char *const[]){a.csv, a.html, a.nsys}, 3)))
     return CLI_USAGE;
-  if (kind_of_file(a.file) == KIND_DATABASE) {
-    if (a.stats || a.nsys || a.lines)
-      return cli_fail(CLI_USAGE, "%s: %s is the database of a sweep; this is of a run",
-                      a.stats   ? "--stats"
-                      : a.lines ? "--lines"
-                                : "--export-nsys",
-                      a.file);
-    if (a.svg)
-      return cli_fail(CLI_USAGE,
-                      "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)",
-                      a.file);
-    return report_sweep(a.file, a.csv, a.html);
-  }
+  if (kind_of_file(a.file) == KIND_DATABASE) return of_database(&a);
   report_run run;
   ff_error error;
   char *text;
   size_t size;
   if (ff_file_read(a.file, 0, &text, &size, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
-  if (report_json_read(a.file, text, size, &run, &error)) {
-    free(text);
-    return cli_fail(CLI_BAD_FILE, "%s", error.message);
-  }
-  ff_text table = {0}, csv = {0}, more = {0};
-  int page = a.html ? report_page_more(&run, a.advice, &more) : CLI_DONE;
-  if (page) {
-    free(more.chars);
-    free(text);
+  int status;
+  if (report_json_read(a.file, text, size, &run, &error)) status = cli_fail(CLI_BAD_FILE, "%s", error.message);
+  else {
+    status = of_run(&a, &run, text, size);
     report_free(&run);
-    return page;
   }
-  report_table_write(&run, &(report_style){.verbose = a.verbose, .lines = a.lines}, &table);
-  bool known = !a.stats || report_stats_write(&run, &table);
-  int status = a.csv && !strcmp(a.csv, "-") ? CLI_DONE : cli_print(&table);
-  if (!known)
-    status = cli_fail(CLI_USAGE, "--stats: %s holds no history; one is saved by `farfault run -o FILE`", a.file);
-  if (a.lines && !has_lines(&run))
-    status = cli_fail(
-        CLI_USAGE,
-        "--lines: %s has no lines; `farfault run --lines -o FILE` and `farfault sim --lines -o FILE` keep them",
-        a.file);
-  report_columns columns = {0};
-  report_columns_add(&run, &columns);
-  report_csv_write(&run, true, &columns, &csv);
-  if (a.csv && cli_write_or_print(a.csv, &csv)) status = CLI_FAILED;
-  if (a.html && report_page("run", a.file, more.chars, text, size, a.html)) status = CLI_FAILED;
-  if (a.nsys && report_nsys(&run, a.file, a.nsys, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
-  if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;
   free(text);
-  free(table.chars);
-  free(csv.chars);
-  free(more.chars);
-  report_free(&run);
   return status;
 }
 
