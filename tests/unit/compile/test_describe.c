@@ -196,6 +196,8 @@ static void moves(void **unused) {
                                            "mov.b64 {%h2, %h3, %h4, %h5}, %d1;",
                                            "mov.b128 %w1, {%d2, %d3};",
                                            "mov.b128 {%d2, %d3}, %w1;",
+                                           "mov.b128 %w1, {%r2, %r3, %r4, %r5};",
+                                           "mov.b128 {%r2, %r3, %r4, %r5}, %w1;",
                                            "mov.b128 %w1, %w2;",
                                            "mov.b64 {_, %r3}, %d1;",
                                            "activemask.b32 %r1;",
