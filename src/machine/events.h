@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/check.h"
 #include "machine/time.h"
 
 typedef enum event_kind {
@@ -99,10 +100,15 @@ void event_push_reserved(event_heap *heap, ps time, uint32_t order, event_kind k
 event event_pop(event_heap *heap);
 void event_back(event_heap *heap, ps time); /* the queue goes back to `time`, if it is past that */
 ps event_next(const event_heap *heap);      /* time of the next event itself; UINT64_MAX: there is none */
+/* The same without a look at the queue, once an event has been put: heap->first is kept so. */
+static inline ps event_first(const event_heap *heap) {
+  FF_CHECK_DEEP(heap->first == event_next(heap));
+  return heap->first;
+}
 /* next_time, without what other slices of the GPU have. */
 static inline ps event_own_next(const event_heap *heap) {
   if (__builtin_expect(!heap->slice, 1)) return heap->next_time;
-  ps next = event_next(heap);
+  ps next = event_first(heap);
   return next < heap->own_horizon ? next : heap->own_horizon;
 }
 static inline bool event_any(const event_heap *heap) {

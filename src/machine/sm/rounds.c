@@ -57,7 +57,7 @@ static void serve(sm_rounds *r, ps end) {
 static ps first_answer(const round_sm *q) { return q->open_ask == UINT64_MAX ? UINT64_MAX : q->open_ask + q->length; }
 
 static void note_clock(round_sm *q) {
-  ps next = event_next(&q->events), answer = first_answer(q);
+  ps next = event_first(&q->events), answer = first_answer(q);
   if (next > answer) next = answer; /* warps may go on then */
   if (q->paused && next <= q->last_ask) next = q->last_ask + 1;
   if (q->stopped) next = q->stopped_at > q->last_ask ? q->stopped_at : q->last_ask + 1;
@@ -71,7 +71,7 @@ static void sm_run(round_sm *q) {
   q->until = first_answer(q) < r->horizon ? first_answer(q) : r->horizon;
   q->events.horizon = q->until - 1;
   q->paused = false;
-  while (!q->stopped && !q->paused && event_next(&q->events) < q->until) {
+  while (!q->stopped && !q->paused && event_first(&q->events) < q->until) {
     event e = event_pop(&q->events);
     loop_prefetch(&q->events, &q->front);
     warp_wake(&q->front, q->front.warps->items[event_index(e)], event_time(e));
