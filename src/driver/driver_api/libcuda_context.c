@@ -3,8 +3,10 @@
  * Management", "Context Management", "Peer Context Memory Access").
  *
  * What always holds: a thread's stack holds live contexts or ones that were destroyed while current elsewhere; every
- * use looks the handle up in the list of live ones first. The runtime works in the primary context, which it makes
- * current by itself: a program that uses both APIs therefore has a current context without asking for one. */
+ * use looks the handle up in the list of live ones first. Another thread may destroy the context right after that, so
+ * its memory stays (`gone`): what is read of it is what it was, and no other context gets its address. The runtime
+ * works in the primary context, which it makes current by itself: a program that uses both APIs therefore has a current
+ * context without asking for one. */
 #define _GNU_SOURCE
 #include "driver/driver_api/libcuda.h"
 
@@ -25,19 +27,19 @@
 #define CONTEXT_FLAGS 0xffu
 
 struct CUctx_st {
-  unsigned flags; /* of a primary one the engine's */
+  _Atomic unsigned flags; /* of a primary one the engine's */
   unsigned long long id;
   CUdevice device;
-  unsigned uses; /* cuCtxAttach, cuDevicePrimaryCtxRetain */
+  _Atomic unsigned uses; /* cuCtxAttach, cuDevicePrimaryCtxRetain */
   bool primary;
   CUgreenCtx green; /* the one that it stands for; NULL: none */
-  unsigned cache, shared_banks;
+  _Atomic unsigned cache, shared_banks;
   struct CUctx_st *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* the live ones that cuCtxCreate made, and those of green contexts */
-static struct CUctx_st *contexts;
+static struct CUctx_st *contexts, *gone;                                             /* `gone`: those that were */
 static struct CUctx_st primaries[ENGINE_DEVICES_MAX] = {{.id = 1, .primary = true}}; /* id 0: not asked for yet */
 static unsigned long long next_id = 2;
 static atomic_bool initialised;
@@ -363,13 +365,21 @@ LIBCUDA_CALL(cuCtxCreate_v4, (CUcontext * context, const void *const *parameters
   return context_create(context, flags, device);
 }
 
+/* With the lock: from the live ones to those that were. */
+static struct CUctx_st *retire(struct CUctx_st **at) {
+  struct CUctx_st *context = *at;
+  *at = context->next;
+  context->next = gone;
+  return gone = context;
+}
+
 /* Unlinks it if it is one that cuCtxCreate made. */
 static bool unlink_context(CUcontext context) {
   pthread_mutex_lock(&lock);
   struct CUctx_st **at = &contexts;
   while (*at && *at != context) at = &(*at)->next;
   bool found = *at && !(*at)->green;
-  if (found) *at = context->next;
+  if (found) retire(at);
   pthread_mutex_unlock(&lock);
   return found;
 }
@@ -382,7 +392,6 @@ LIBCUDA_CALL(cuCtxDestroy_v2, (CUcontext context)) {
   if (depth && stack[depth - 1] == context) depth--;
   use_current();
   private_storage_drop(context);
-  free(context);
   cudaError_t error = engine_sticky() ? engine_reset(device) : engine_device_synchronize(device);
   return libcuda_result(error);
 }
@@ -426,11 +435,9 @@ void libcuda_green_gone(CUgreenCtx green) {
   pthread_mutex_lock(&lock);
   struct CUctx_st **at = &contexts;
   while (*at && (*at)->green != green) at = &(*at)->next;
-  struct CUctx_st *gone = *at;
-  if (gone) *at = gone->next;
+  CUcontext retired = *at ? retire(at) : NULL;
   pthread_mutex_unlock(&lock);
-  if (gone) private_storage_drop(gone);
-  free(gone);
+  if (retired) private_storage_drop(retired);
 }
 
 /* ---- the current one ---- */

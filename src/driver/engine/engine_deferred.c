@@ -97,10 +97,12 @@ struct engine_lane {
 static engine_lane lanes[LANES] = {[0 ... LANES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                                         .wanted = PTHREAD_COND_INITIALIZER,
                                                         .changed = PTHREAD_COND_INITIALIZER}};
-static uint64_t tickets; /* so far */
+static uint64_t tickets;  /* so far */
+static uint32_t reserved; /* lanes without a job that threads have reserved: at most as many as there are */
 
 static _Thread_local job *mine; /* on a lane's thread: the launch it runs, and */
 static _Thread_local engine_lane *own;
+static _Thread_local uint32_t my_reserved; /* of `reserved`, this thread's */
 
 static bool have_lane(engine_stream *stream);
 
@@ -138,22 +140,29 @@ void engine_deferred_wait_device(int device) {
   while (goes_on() && engine_deferred_is_active(device)) wait_for_change();
 }
 
+/* A new stream may have the address of one that was destroyed; it has another number. */
+static bool still_lives(const engine_stream *stream, uint32_t number) {
+  return engine_stream_lives(stream) && stream->number == number;
+}
+
 engine_stream *engine_deferred_wait_stream(engine_stream *stream) {
-  while (goes_on() && engine_stream_lives(stream) && engine_deferred(stream)) wait_for_change();
-  return engine_stream_lives(stream) ? stream : NULL;
+  const uint32_t number = stream->number;
+  while (goes_on() && still_lives(stream, number) && engine_deferred(stream)) wait_for_change();
+  return still_lives(stream, number) ? stream : NULL;
 }
 
 cudaError_t engine_deferred_settle(engine_stream *stream) {
-  return engine_deferred_wait_stream(stream) ? ff_engine.sticky : engine_stream_error((cudaStream_t)stream);
+  return engine_deferred_wait_stream(stream) ? ff_engine.sticky : cudaErrorContextIsDestroyed;
 }
 
 engine_event *engine_deferred_wait_event(cudaEvent_t handle) {
   engine_event *event = engine_event_find(handle);
-  while (goes_on() && event && event->behind) {
-    wait_for_change();
-    event = engine_event_find(handle);
-  }
-  return event;
+  if (!event) return NULL;
+  event->held++; /* so that no other event gets its address meanwhile */
+  while (goes_on() && !event->gone && event->behind) wait_for_change();
+  const bool gone = event->gone;
+  engine_event_release(event);
+  return gone ? NULL : event;
 }
 
 bool engine_deferred_full(void) {
@@ -419,6 +428,7 @@ void engine_deferred_forget(void) {
   static const engine_lane fresh = {
       .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
   for (uint32_t i = 0; i < LANES; i++) lanes[i] = fresh; /* what the parent had queued is lost to the child, once */
+  reserved = my_reserved = 0;
 }
 
 static bool have_thread(engine_lane *lane) {
@@ -427,14 +437,22 @@ static bool have_thread(engine_lane *lane) {
   return lane->there;
 }
 
-/* NULL: all are at work, or the host has no more threads. */
+/* How many this thread can have: those that are reserved for others are not among them. */
+static uint32_t lanes_left(void) {
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < LANES; i++) left += !lanes[i].job;
+  return left - (reserved - my_reserved);
+}
+
+/* NULL: none is left, or the host has no more threads. */
 static engine_lane *free_lane(void) {
-  for (uint32_t i = 0; i < LANES; i++)
+  for (uint32_t i = 0; i < LANES && lanes_left(); i++)
     if (!lanes[i].job) return have_thread(&lanes[i]) ? &lanes[i] : NULL;
   return NULL;
 }
 
 static void hand_over(engine_lane *lane, job *j) {
+  if (my_reserved) my_reserved--, reserved--;
   pthread_mutex_lock(&lane->lock);
   lane->job = j;
   pthread_cond_signal(&lane->wanted);
@@ -507,8 +525,8 @@ cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *s
     *declared = NULL;
     return run_on(lane, j);
   }
-  if (!stream) error = engine_stream_error(launch->stream);
-  else if (may_give_way(&info) && ff_engine.given == LANES) error = too_many(launch);
+  if (!stream) error = cudaErrorContextIsDestroyed;
+  else if (may_give_way(&info) && !lanes_left()) error = too_many(launch);
   else error = engine_launch_packed(launch, &info, stream, params, *declared);
   free(params);
   return error;
@@ -531,15 +549,23 @@ bool engine_deferred_meet(uint64_t meeting) {
   return false;
 }
 
-bool engine_deferred_has_room(const engine_launch *launch, uint32_t kernels) {
+bool engine_deferred_reserve(const engine_launch *launch, uint32_t kernels) {
   if (ff_engine.check) {
     engine_say(
         "%s may wait for what it does on another device, and a program that is checked runs one kernel at a time",
         launch->function->title);
     return false;
   }
-  for (uint32_t i = 0; i < LANES && kernels; i++)
-    if (!lanes[i].job) kernels--;
-  if (kernels) too_many(launch);
-  return !kernels;
+  if (kernels > lanes_left()) {
+    too_many(launch);
+    return false;
+  }
+  my_reserved = kernels;
+  reserved += kernels;
+  return true;
+}
+
+void engine_deferred_unreserve(void) {
+  reserved -= my_reserved;
+  my_reserved = 0;
 }

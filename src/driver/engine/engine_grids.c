@@ -111,13 +111,13 @@ static cudaError_t new_meeting(uint64_t *meeting) {
   return error;
 }
 
-/* Can all of them be launched, and wait for each other? */
+/* Can all of them be launched, and wait for each other? If so, no other launch takes the lanes for that. */
 static cudaError_t check_launches(const engine_launch *launches, unsigned count) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   uint32_t lanes = 0;
   for (unsigned i = 0; i < count && !error; i++) error = engine_launch_check_locked(&launches[i], &lanes);
-  if (!error && count > 1 && lanes && !engine_deferred_has_room(&launches[0], lanes))
+  if (!error && count > 1 && lanes && !engine_deferred_reserve(&launches[0], lanes))
     error = ff_engine.check ? cudaErrorNotSupported : cudaErrorLaunchOutOfResources;
   engine_leave();
   return error;
@@ -134,6 +134,9 @@ static cudaError_t launch_all(engine_launch *launches, unsigned count, unsigned 
     error = engine_launch_run(&launches[i]);
   }
   engine_device_mean(-1);
+  pthread_mutex_lock(&ff_engine.lock);
+  engine_deferred_unreserve();
+  pthread_mutex_unlock(&ff_engine.lock);
   if (!error && !(flags & NO_SYNC_AFTER)) error = join(launches, count, device);
   return error;
 }

@@ -429,10 +429,12 @@ cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *s
 bool engine_deferred_can(void); /* does this thread's kernel give way? then by */
 void engine_deferred_give_way(void *unused);
 void engine_deferred_forget(void); /* in a forked child */
-/* engine_grids.c: has a launch that is queued or has given way this meeting? can this many kernels give way, too? (If
- * not, it says why, about the kernel of `launch`.) */
+/* engine_grids.c: has a launch that is queued or has given way this meeting? */
 bool engine_deferred_meet(uint64_t meeting);
-bool engine_deferred_has_room(const engine_launch *launch, uint32_t kernels);
+/* Can this many kernels of this thread give way, too? Then no other thread takes what they need for that, until the
+ * thread says engine_deferred_unreserve. If not, it says why, about the kernel of `launch`. */
+bool engine_deferred_reserve(const engine_launch *launch, uint32_t kernels);
+void engine_deferred_unreserve(void);
 
 /* engine_capture.c: before work is put on a stream. cudaSuccess and *taken: it became a node. Else the stream is not
  * captured, or the error ends the capture. `async`: may the call be captured at all? */

@@ -232,10 +232,10 @@ cudaError_t engine_stream_destroy(cudaStream_t handle) {
   if (error) return error;
   engine_stream *stream =
       handle && handle != cudaStreamLegacy && handle != cudaStreamPerThread ? engine_stream_find(handle) : NULL;
-  if (stream) stream = engine_deferred_wait_stream(stream); /* of another device than the current one */
-  else if (can_be_detached()) stream = orphan(handle);
-  if (stream) engine_stream_free(stream);
-  else error = engine_stream_error(handle);
+  if (!stream) error = engine_stream_error(handle);
+  else if (!engine_deferred_wait_stream(stream)) error = cudaErrorContextIsDestroyed; /* it may be another device's */
+  if (!stream && can_be_detached()) stream = orphan(handle), error = stream ? cudaSuccess : error;
+  if (!error) engine_stream_free(stream);
   engine_leave();
   return error;
 }
@@ -289,7 +289,7 @@ cudaError_t engine_stream_synchronize(cudaStream_t handle) {
   error = stream ? engine_capture_refuse(stream) : engine_stream_error(handle);
   if (!error && engine_deferred(stream)) {
     stream = engine_deferred_wait_stream(stream);
-    error = stream ? ff_engine.sticky : engine_stream_error(handle);
+    error = stream ? ff_engine.sticky : cudaErrorContextIsDestroyed;
   }
   if (!error) error = engine_synchronize_stream_locked(stream);
   engine_leave();
@@ -405,10 +405,13 @@ cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) 
   error = event && stream ? engine_capture_record(event, stream, &taken) : engine_stream_error(stream_handle);
   if (!error && !taken && event->device != stream->device) error = cudaErrorInvalidResourceHandle;
   engine_node_params node = {.kind = ENGINE_NODE_RECORD, .event = handle};
-  if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
-  event = engine_event_find(handle); /* that may have given the lock away */
-  if (!error && !taken && !event) error = cudaErrorInvalidResourceHandle;
-  if (!error && !taken) engine_event_record_locked(event, stream);
+  if (!error && !taken) {
+    event->held++; /* what gives the lock away meanwhile */
+    error = engine_deferred_take(stream, &node, true, &taken);
+    if (!error && !taken && event->gone) error = cudaErrorInvalidResourceHandle;
+    if (!error && !taken) engine_event_record_locked(event, stream);
+    engine_event_release(event);
+  }
   engine_leave();
   return error;
 }
@@ -435,15 +438,18 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
   bool taken = false;
   error = event && stream ? engine_capture_wait(stream, event, &taken) : engine_stream_error(stream_handle);
   engine_node_params node = {.kind = ENGINE_NODE_WAIT, .event = handle};
-  if (!error && !taken) error = engine_deferred_begin_wait(stream, event);
-  event = engine_event_find(handle); /* that may have given the lock away */
-  stream = engine_stream_find(stream_handle);
-  if (!error && !stream) error = engine_stream_error(stream_handle);
-  if (!error && !event) error = cudaErrorInvalidResourceHandle;
-  if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
-  event = engine_event_find(handle); /* so may this */
-  if (!error && !taken && !event) error = cudaErrorInvalidResourceHandle;
-  if (!error && !taken && event->recorded) engine_stream_wait_event_locked(stream, event);
+  if (!error && !taken) { /* what gives the lock away meanwhile: no other event and no other stream is meant then */
+    const uint32_t number = stream->number;
+    event->held++;
+    error = engine_deferred_begin_wait(stream, event);
+    stream = engine_stream_find(stream_handle);
+    if (!error && (!stream || stream->number != number)) error = cudaErrorContextIsDestroyed;
+    if (!error && event->gone) error = cudaErrorInvalidResourceHandle;
+    if (!error) error = engine_deferred_take(stream, &node, true, &taken);
+    if (!error && !taken && event->gone) error = cudaErrorInvalidResourceHandle;
+    if (!error && !taken && event->recorded) engine_stream_wait_event_locked(stream, event);
+    engine_event_release(event);
+  }
   engine_leave();
   return error;
 }

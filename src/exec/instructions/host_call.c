@@ -210,7 +210,9 @@ uint64_t core_device_malloc(core_warp *w, uint64_t bytes) {
 }
 
 bool core_device_free(core_warp *w, uint64_t address) {
+  pthread_mutex_lock(&w->launch->lock); /* another block may be making the heap */
   exec_heap *heap = *exec_memory_heap(w->launch->memory);
+  pthread_mutex_unlock(&w->launch->lock);
   exec_checker *checker = w->launch->checker;
   uint64_t bytes = heap && checker ? exec_heap_block_bytes(heap, address) : 0;
   if (bytes) checker->heap_freed(checker, w, address, bytes);

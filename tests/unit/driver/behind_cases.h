@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that wait for what the thread that launched them does later, and what comes behind them: the same cases on
  * the engine's own clock (test_behind.c) and in parallel with simulations (test_behind_simulated.c). */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -434,6 +435,59 @@ static void a_stream_destroyed_meanwhile(void **state) {
   }
 }
 
+static volatile uint32_t *second_latch; /* pinned */
+
+static volatile bool begun;
+
+static void *synchronise(void *stream) {
+  begun = true;
+  const cudaError_t error = cudaStreamSynchronize(stream);
+  if (error) expect(error, cudaErrorContextIsDestroyed);
+  return NULL;
+}
+
+static void *release_soon(void *unused) { /* after the other thread has come to wait */
+  while (!begun) pause_ms(1);
+  pause_ms(100);
+  *latch = 1;
+  return unused;
+}
+
+/* A call that waits for a stream that is destroyed meanwhile does not wait for one that is made at its address. (The
+ * allocator gives a piece again soon if its cache for this thread is full of others; and either thread may be the first
+ * to go on, so this is tried some times.) */
+static void a_stream_made_there_meanwhile(void **state) {
+  enum { MANY = 16, ROUNDS = 12 };
+  (void)state;
+  int reused = 0;
+  succeed(cudaHostAlloc((void **)&second_latch, 64, 0));
+  for (int round = 0; round < ROUNDS; round++) {
+    pthread_t waiting, releasing;
+    cudaStream_t stream, others[MANY], there = NULL;
+    struct timespec until;
+    *latch = *second_latch = 0;
+    begun = false;
+    for (int i = 0; i < MANY; i++) succeed(cudaStreamCreateWithFlags(&others[i], cudaStreamNonBlocking));
+    succeed(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int i = 0; i < MANY; i += 2) succeed(cudaStreamDestroy(others[i]));
+    start_waiting(stream, latch, 1, 0);
+    assert_int_equal(pthread_create(&waiting, NULL, synchronise, stream), 0);
+    assert_int_equal(pthread_create(&releasing, NULL, release_soon, NULL), 0);
+    succeed(cudaStreamDestroy(stream));
+    for (int i = 0; i < MANY && there != stream; i++) succeed(cudaStreamCreateWithFlags(&there, cudaStreamNonBlocking));
+    reused += there == stream;
+    start_waiting(there, second_latch, 1, 0);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 5;
+    const int late = pthread_timedjoin_np(waiting, NULL, &until);
+    *second_latch = 1;
+    assert_int_equal(late, 0);
+    pthread_join(releasing, NULL);
+    succeed(cudaDeviceSynchronize());
+  }
+  print_message("streams with the address of one that was: %d of %d\n", reused, ROUNDS);
+}
+
 static void faults_are_met_later(void **state) {
   (void)state;
   start_waiting(blocking, latch, 1, 16);
@@ -481,6 +535,7 @@ static int run_behind_cases(void) {
       CASE(too_many_kernels),
       CASE(an_event_destroyed_meanwhile),
       CASE(a_stream_destroyed_meanwhile),
+      CASE(a_stream_made_there_meanwhile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

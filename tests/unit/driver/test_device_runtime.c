@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "driver/driver_api/libcuda.h"
+#include "driver/engine/engine_internal.h"
 
 CUresult cuInit(unsigned);
 CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
@@ -433,6 +434,44 @@ static void test_several_without_room(void **state) {
   assert_true(places[0][1] == 1 && places[1][1] == 1);
 }
 
+/* What a call on several devices has reserved, in a thread of its own. */
+static void *reserve(void *lanes) {
+  pthread_mutex_lock(&ff_engine.lock);
+  const bool has = engine_deferred_reserve(&(engine_launch){0}, *(uint32_t *)lanes);
+  pthread_mutex_unlock(&ff_engine.lock);
+  pthread_barrier_wait(&both_there);
+  pthread_barrier_wait(&both_there);
+  pthread_mutex_lock(&ff_engine.lock);
+  engine_deferred_unreserve();
+  pthread_mutex_unlock(&ff_engine.lock);
+  return has ? NULL : lanes;
+}
+
+/* The room of kernels that will wait for each other is theirs before the first of them is launched. */
+static void test_several_keep_their_room(void **state) {
+  enum { ROOM = 64, OUT_OF_RESOURCES = 701 };
+  void *holding[1], *failed;
+  uint32_t *memory, lanes = ROOM - 1;
+  pthread_t other;
+  CUstream held[2];
+  assert_int_equal(cuMemHostAlloc((void **)&memory, 64, SHARED), 0);
+  memset(memory, 0, 64);
+  holding[0] = &memory;
+  const several holder = on_device_with(0, holding, hold_ptx, "hold");
+  for (int i = 0; i < 2; i++) assert_int_equal(cuStreamCreate(&held[i], 1), 0);
+  pthread_barrier_init(&both_there, NULL, 2);
+  assert_int_equal(pthread_create(&other, NULL, reserve, &lanes), 0);
+  pthread_barrier_wait(&both_there);
+  assert_int_equal(cuLaunchKernel(holder.function, 1, 1, 1, 1, 1, 1, 0, held[0], holding, NULL), 0);
+  assert_int_equal(cuLaunchKernel(holder.function, 1, 1, 1, 1, 1, 1, 0, held[1], holding, NULL), OUT_OF_RESOURCES);
+  pthread_barrier_wait(&both_there);
+  assert_int_equal(pthread_join(other, &failed), 0);
+  assert_null(failed);
+  assert_int_equal(cuLaunchKernel(holder.function, 1, 1, 1, 1, 1, 1, 0, held[1], holding, NULL), 0);
+  __atomic_store_n(memory, 1, __ATOMIC_SEQ_CST);
+  for (int i = 0; i < 2; i++) assert_ends(held[i]);
+}
+
 /* A checked program's kernels run one after the other: those that would wait for each other are refused. */
 static void test_several_checked(void **state) {
   enum { NOT_SUPPORTED = 801 };
@@ -466,7 +505,7 @@ int main(void) {
       cmocka_unit_test(test_several_devices),      cmocka_unit_test(test_several_in_order),
       cmocka_unit_test(test_several_wrong),        cmocka_unit_test(test_several_meanwhile),
       cmocka_unit_test(test_several_or_none),      cmocka_unit_test(test_several_threads),
-      cmocka_unit_test(test_several_without_room),
+      cmocka_unit_test(test_several_without_room), cmocka_unit_test(test_several_keep_their_room),
   };
   int checked = run_checked();
   return cmocka_run_group_tests(tests, open_device, NULL) + checked;
