@@ -13,21 +13,26 @@
 static bool has_clusters(void) { return ff_engine.machine->compute_major >= 9; }
 
 cudaError_t engine_function_set_cluster(engine_function *function, unsigned axis, int blocks) {
+  engine_kernel *own;
   engine_function_info info;
-  cudaError_t error = engine_function_describe(function, &info);
+  cudaError_t error = engine_function_change(function, &own, &info);
   if (error) return error;
-  if (axis > 2 || blocks < 0 || info.kernel.cluster[0]) return cudaErrorInvalidValue;
-  if (blocks > 1 && !has_clusters()) return cudaErrorNotSupported;
-  function->cluster[axis] = (uint32_t)blocks;
-  return cudaSuccess;
+  if (axis > 2 || blocks < 0 || info.kernel.cluster[0]) error = cudaErrorInvalidValue;
+  else if (blocks > 1 && !has_clusters()) error = cudaErrorNotSupported;
+  else function->cluster[axis] = (uint32_t)blocks;
+  engine_leave();
+  return error;
 }
 
 cudaError_t engine_function_set_non_portable(engine_function *function, int allowed) {
+  engine_kernel *own;
   engine_function_info info;
   if (allowed < 0 || allowed > 1) return cudaErrorInvalidValue;
-  cudaError_t error = engine_function_describe(function, &info);
-  if (!error) function->non_portable = allowed != 0;
-  return error;
+  cudaError_t error = engine_function_change(function, &own, &info);
+  if (error) return error;
+  function->non_portable = allowed != 0;
+  engine_leave();
+  return cudaSuccess;
 }
 
 cudaError_t engine_cluster_find(const engine_launch *launch, const engine_function_info *info, uint32_t shape[3]) {
