@@ -292,12 +292,19 @@ static ff_status make(ff_error *error) {
   return FF_OK;
 }
 
+/* However the program ends: there is nothing more to come for the report. */
+static void say_failed(const ff_error *error) {
+  engine_say("the virtual GPU cannot start: %s", error->message);
+  if (ff_engine.session) session_note(ff_engine.session, "the virtual GPU could not start: nothing ran on it");
+  if (ff_engine.session) session_finish(ff_engine.session);
+}
+
 static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kernel) {
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading; /* this thread is exiting inside a call */
   if (ff_engine.phase == ENGINE_NEW) {
     ff_error error;
     ff_engine.phase = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
-    if (ff_engine.phase == ENGINE_FAILED) engine_say("the virtual GPU cannot start: %s", error.message);
+    if (ff_engine.phase == ENGINE_FAILED) say_failed(&error);
   }
   if (wait_for_host_functions && engine_deferred_full()) engine_deferred_wait();
   if (wait_for_kernel) engine_deferred_wait_device(engine_device_of(NULL));
