@@ -34,9 +34,11 @@ static const char *folder_list(void) {
   return list && *list ? list : NULL;
 }
 
-static const kernel_folders *open_folders(void) {
+/* The file with most of the names, which may have come while the program ran; NULL: none. */
+static const char *best_file(const uint64_t *names, size_t count) {
   if (!folders && folder_list()) folders = kernel_folders_open(folder_list(), say);
-  return folders;
+  const char *path = kernel_folders_best(folders, names, count);
+  return path || !kernel_folders_renew(folders) ? path : kernel_folders_best(folders, names, count);
 }
 
 /* ---- what a module defines ---- */
@@ -206,7 +208,7 @@ static ff_status take_file(engine_module *module, const char *path, ff_error *er
 ff_status engine_kernels_take(engine_module *module, const fatbin_set *set, const void *image, size_t bytes,
                               ff_error *error) {
   kernel_hashes names = module_names(module, set, image, bytes);
-  const char *path = names.count ? kernel_folders_best(open_folders(), names.items, names.count) : NULL;
+  const char *path = names.count ? best_file(names.items, names.count) : NULL;
   free(names.items);
   if (!path && image) /* libraries try such, and go on with PTX */
     return ff_fail(error, FF_NOT_FOUND,
@@ -239,7 +241,7 @@ static engine_module *module_of_file(const char *path) {
 static engine_module *elsewhere(const engine_module *module, const char *name) {
   if (!module->kernels_file) return NULL;
   uint64_t hash = kernel_name_hash(name, strlen(name));
-  const char *path = kernel_folders_best(open_folders(), &hash, 1);
+  const char *path = best_file(&hash, 1);
   engine_module *other = path && strcmp(path, module->kernels_file) ? module_of_file(path) : NULL;
   return other && other->text && kernel_text_name(other->text, name) ? other : NULL;
 }

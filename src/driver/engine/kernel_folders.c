@@ -29,7 +29,8 @@ typedef struct unit {
 } unit;
 
 struct kernel_folders {
-  FF_VEC(unit) units; /* by folder, then by name */
+  FF_VEC(unit) units;   /* by folder, then by name; behind them those that came later */
+  FF_VEC(char *) paths; /* the folders */
   void (*say)(const char *message);
 };
 
@@ -191,10 +192,44 @@ kernel_folders *kernel_folders_open(const char *list, void (*say_it)(const char 
   kernel_folders *folders = ff_alloc(sizeof *folders);
   folders->say = say_it;
   char *names = ff_strdup(list), *rest = names, *folder;
-  while ((folder = strsep(&rest, ":")))
-    if (*folder) add_folder(folders, folder);
+  while ((folder = strsep(&rest, ":"))) {
+    if (!*folder) continue;
+    FF_PUSH(&folders->paths, ff_strdup(folder));
+    add_folder(folders, folder);
+  }
   free(names);
   return folders;
+}
+
+static bool has_unit(const kernel_folders *folders, const char *folder, const char *name) {
+  size_t length = strlen(folder);
+  for (size_t i = 0; i < folders->units.count; i++) {
+    const unit *one = &folders->units.items[i];
+    if (one->name == one->path + length + 1 && !strncmp(one->path, folder, length) && !strcmp(one->name, name))
+      return true;
+  }
+  return false;
+}
+
+/* The index is left as it is: the next process reads these files once more and writes it. */
+static void add_new_units(kernel_folders *folders, const char *folder) {
+  struct dirent **entries;
+  int count = scandir(folder, &entries, is_text, by_name);
+  for (int i = 0; i < count; i++) {
+    size_t before = folders->units.count;
+    if ((entries[i]->d_type == DT_REG || entries[i]->d_type == DT_LNK || entries[i]->d_type == DT_UNKNOWN) &&
+        !has_unit(folders, folder, entries[i]->d_name))
+      add_unit(folders, folder, entries[i]->d_name);
+    if (folders->units.count > before) read_unit(folders, &folders->units.items[before]);
+    free(entries[i]);
+  }
+  if (count >= 0) free(entries);
+}
+
+bool kernel_folders_renew(kernel_folders *folders) {
+  size_t before = folders ? folders->units.count : 0;
+  for (size_t i = 0; folders && i < folders->paths.count; i++) add_new_units(folders, folders->paths.items[i]);
+  return folders && folders->units.count > before;
 }
 
 void kernel_folders_close(kernel_folders *folders) {
@@ -202,7 +237,8 @@ void kernel_folders_close(kernel_folders *folders) {
     free(folders->units.items[i].path);
     free(folders->units.items[i].hashes.items);
   }
-  if (folders) free(folders->units.items);
+  for (size_t i = 0; folders && i < folders->paths.count; i++) free(folders->paths.items[i]);
+  if (folders) free(folders->units.items), free(folders->paths.items);
   free(folders);
 }
 

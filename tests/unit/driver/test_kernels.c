@@ -474,6 +474,34 @@ static void the_index_is_kept_and_renewed(void **state) {
   assert_int_equal(system(path), 0);
 }
 
+static void files_that_come_later_count(void **state) {
+  (void)state;
+  char folder[] = "/tmp/farfault-later-XXXXXX", command[128];
+  const uint64_t early = kernel_name_hash("early", 5), late = kernel_name_hash("late", 4);
+  assert_non_null(mkdtemp(folder));
+  write_text(folder, "m.ptx", PTX_HEAD KERNEL("early", 1));
+  kernel_folders *opened = kernel_folders_open(folder, hear);
+  const char *first = kernel_folders_best(opened, &early, 1);
+  assert_false(kernel_folders_renew(opened));
+  assert_null(kernel_folders_best(opened, &late, 1));
+  write_text(folder, "a.ptx", PTX_HEAD KERNEL("early", 1) KERNEL("late", 1));
+  assert_null(kernel_folders_best(opened, &late, 1));
+  assert_true(kernel_folders_renew(opened));
+  const char *found = kernel_folders_best(opened, &late, 1);
+  assert_non_null(found);
+  assert_string_equal(strrchr(found, '/'), "/a.ptx");
+  assert_ptr_equal(kernel_folders_best(opened, &early, 1), first); /* it stands behind what was there */
+  assert_false(kernel_folders_renew(opened));                      /* each is added once */
+  kernel_folders_close(opened);
+  assert_false(kernel_folders_renew(NULL));
+  write_text(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 33)); /* the driver has its folders open */
+  STUB(later);
+  register_kernel(register_code("later_kernel"), later, "later_kernel");
+  assert_int_equal(result_of(later), 33);
+  snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  assert_int_equal(system(command), 0);
+}
+
 static void make_folders(void) {
   char list[200];
   for (int i = 0; i < 2; i++) {
@@ -518,6 +546,7 @@ int main(void) {
                                      cmocka_unit_test(without_folders_a_kernel_is_named),
                                      cmocka_unit_test(libraries_too),
                                      cmocka_unit_test(a_broken_text_is_said),
-                                     cmocka_unit_test(the_index_is_kept_and_renewed)};
+                                     cmocka_unit_test(the_index_is_kept_and_renewed),
+                                     cmocka_unit_test(files_that_come_later_count)};
   return cmocka_run_group_tests(tests, NULL, drop_folders);
 }
