@@ -437,18 +437,27 @@ static void a_stream_destroyed_meanwhile(void **state) {
 
 static volatile uint32_t *second_latch; /* pinned */
 
-static volatile bool begun;
+static volatile pid_t waiter; /* the thread that waits; 0: it has not begun */
 
 static void *synchronise(void *stream) {
-  begun = true;
+  waiter = gettid();
   const cudaError_t error = cudaStreamSynchronize(stream);
   if (error) expect(error, cudaErrorContextIsDestroyed);
   return NULL;
 }
 
-static void *release_soon(void *unused) { /* after the other thread has come to wait */
-  while (!begun) pause_ms(1);
-  pause_ms(100);
+static bool sleeps(pid_t thread) {
+  char path[64], state = 0;
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+  FILE *file = fopen(path, "r");
+  if (file) assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1), fclose(file);
+  return state == 'S';
+}
+
+/* Once the other thread waits: it has slept whenever it was looked at for a while. */
+static void *release_soon(void *unused) {
+  while (!waiter) pause_ms(1);
+  for (int slept = 0; slept < 20; pause_ms(2)) slept = sleeps(waiter) ? slept + 1 : 0;
   *latch = 1;
   return unused;
 }
@@ -466,7 +475,7 @@ static void a_stream_made_there_meanwhile(void **state) {
     cudaStream_t stream, others[MANY], there = NULL;
     struct timespec until;
     *latch = *second_latch = 0;
-    begun = false;
+    waiter = 0;
     for (int i = 0; i < MANY; i++) succeed(cudaStreamCreateWithFlags(&others[i], cudaStreamNonBlocking));
     succeed(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (int i = 0; i < MANY; i += 2) succeed(cudaStreamDestroy(others[i]));
