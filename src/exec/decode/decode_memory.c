@@ -48,7 +48,7 @@ bool decode_bulk_address(decoder *d, const ptx_operand *operand, ptx_space space
 static bool is_near(const decoder *d, uint64_t near) {
   const exec_program *program = d->kernel->program;
   for (uint32_t v = 0; v < program->module->var_count; v++) {
-    if (program->module->vars[v]->space != PTX_SPACE_CONST) continue;
+    if (program->module->vars[v]->space != PTX_SPACE_CONST || !program->vars[v]) continue;
     uint64_t first = program->vars[v]->address - near, last = first + program->vars[v]->bytes - 1;
     if ((int64_t)first != (int32_t)first || (int64_t)last != (int32_t)last) return false;
   }

@@ -19,15 +19,21 @@
 
 /* ---- variables ---- */
 
+/* Declared here and defined nowhere: what uses it faults. */
+static bool is_undefined(const ptx_var *var) {
+  return var->linkage == PTX_LINK_EXTERN && (var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST);
+}
+
 static bool in_memory(const ptx_var *var) {
-  return var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST || var->space == PTX_SPACE_TEX;
+  return (var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST || var->space == PTX_SPACE_TEX) &&
+         !is_undefined(var);
 }
 
 /* .texref, .samplerref, .surfref, and variables of the old .tex space, which are texture references too. */
 static bool is_opaque(const ptx_var *var) { return ptx_type_class(var->type) == 'O' || var->space == PTX_SPACE_TEX; }
 
 static bool is_constant(const ptx_var *var) {
-  return var->space == PTX_SPACE_CONST && !is_opaque(var) && !var->managed;
+  return var->space == PTX_SPACE_CONST && !is_opaque(var) && !var->managed && !is_undefined(var);
 }
 
 static uint64_t function_address(const ptx_func *func) { return EXEC_CODE_WINDOW + 16 * ((uint64_t)func->index + 1); }
@@ -201,6 +207,7 @@ ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exe
 
 static ff_status borrow_variable(exec_program *program, const exec_program *base, const ptx_var *var, ff_error *error) {
   const ptx_var *there = ptx_find_var(base->module, var->name);
+  if (is_undefined(var) && (!there || is_undefined(there))) return FF_OK; /* what uses it says so */
   if (!there || there->size != var->size || !base->vars[there->index])
     return ff_fail(error, FF_INVALID, "%s: the variable %s is not that of %s", program->module->name, var->name,
                    base->module->name);
@@ -214,7 +221,8 @@ ff_status exec_program_create_part(const ptx_module *part, exec_program *base, e
   made->borrows = true;
   ff_status status = FF_OK;
   for (uint32_t v = 0; v < part->var_count && status == FF_OK; v++)
-    if (in_memory(part->vars[v])) status = borrow_variable(made, base, part->vars[v], error);
+    if (in_memory(part->vars[v]) || is_undefined(part->vars[v]))
+      status = borrow_variable(made, base, part->vars[v], error);
   if (status != FF_OK) {
     exec_program_free(made);
     return status;
@@ -452,6 +460,7 @@ ff_status exec_symbol_address(const exec_kernel *kernel, const ptx_symbol *symbo
       *address = kernel->params_memory->address + kernel->info.params[p].offset;
       return FF_OK;
     }
+  if (is_undefined(var)) return ff_fail(error, FF_NOT_FOUND, "%s is declared but defined nowhere", symbol->name);
   return ff_fail(error, FF_UNSUPPORTED, "the address of %s", symbol->name);
 }
 

@@ -415,6 +415,26 @@ static void test_unsupported(void **state) {
   close_ptx(t);
 }
 
+/* In a module that is not linked with another. */
+static void test_undefined_variables(void **state) {
+  (void)state;
+  static const char *const declared[] = {".extern .global .u32 far;", ".extern .const .u32 far;"};
+  static const char *const uses[] = {"ld.%s.u32 %%r9, [far]; st.global.u32 [%%rd2], %%r9;",
+                                     "mov.u64 %%rd5, far; st.global.u64 [%%rd2], %%rd5;"};
+  for (int i = 0; i < 4; i++) {
+    char use[200], body[600];
+    snprintf(use, sizeof use, uses[i / 2], i % 2 ? "const" : "global");
+    snprintf(body, sizeof body, "%s setp.eq.u32 %%p1, %%n, 0; @%%p1 bra E; %s E: st.global.u32 [%%rd2], 1;", AT, use);
+    kernel_test *t = open_body(declared[i % 2], body);
+    uint64_t out = buffer(t, 512);
+    run(t, "k", 1, 32, out, 0); /* never reached */
+    const exec_fault *fault = run_fault(t, "k", 1, 32, out, 1);
+    expect(fault, EXEC_FAULT_UNSUPPORTED, 0, 0, 0);
+    expect_text(fault->message, "far is declared but defined nowhere");
+    close_ptx(t);
+  }
+}
+
 static void test_wrong_call(void **state) {
   kernel_test *t = open_body(
       ".func f()\n{\n ret;\n}\n.global .align 8 .u64 table[1] = {f};\n", AT
@@ -481,6 +501,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_end_of_allocatio
                                           cmocka_unit_test(test_shape_of_f8f6f4),
                                           cmocka_unit_test(test_endless),
                                           cmocka_unit_test(test_unsupported),
+                                          cmocka_unit_test(test_undefined_variables),
                                           cmocka_unit_test(test_wrong_call),
                                           cmocka_unit_test(test_first_block_wins),
                                           cmocka_unit_test(test_impossible_launches)};
