@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "driver/engine/kernel_name.h"
@@ -28,9 +29,15 @@ typedef struct unit {
   bool known;           /* hashes are there */
 } unit;
 
+typedef struct watched { /* a folder */
+  char *path;
+  struct timespec changed; /* its own time when it was read last */
+  time_t read;             /* and when that was; 0: it is to be read */
+} watched;
+
 struct kernel_folders {
-  FF_VEC(unit) units;   /* by folder, then by name; behind them those that came later */
-  FF_VEC(char *) paths; /* the folders */
+  FF_VEC(unit) units; /* by folder, then by name; behind them those that came later */
+  FF_VEC(watched) folders;
   void (*say)(const char *message);
 };
 
@@ -194,7 +201,7 @@ kernel_folders *kernel_folders_open(const char *list, void (*say_it)(const char 
   char *names = ff_strdup(list), *rest = names, *folder;
   while ((folder = strsep(&rest, ":"))) {
     if (!*folder) continue;
-    FF_PUSH(&folders->paths, ff_strdup(folder));
+    FF_PUSH(&folders->folders, (watched){.path = ff_strdup(folder)});
     add_folder(folders, folder);
   }
   free(names);
@@ -226,9 +233,22 @@ static void add_new_units(kernel_folders *folders, const char *folder) {
   if (count >= 0) free(entries);
 }
 
+/* May a file have come since the folder was read? A folder that changed in the second before it was read may have
+ * changed once more without another time. */
+static bool may_have_more(watched *folder) {
+  struct stat about;
+  if (stat(folder->path, &about)) return false;
+  bool same = about.st_mtim.tv_sec == folder->changed.tv_sec && about.st_mtim.tv_nsec == folder->changed.tv_nsec;
+  if (same && about.st_mtim.tv_sec + 1 < folder->read) return false;
+  folder->changed = about.st_mtim;
+  folder->read = time(NULL);
+  return true;
+}
+
 bool kernel_folders_renew(kernel_folders *folders) {
   size_t before = folders ? folders->units.count : 0;
-  for (size_t i = 0; folders && i < folders->paths.count; i++) add_new_units(folders, folders->paths.items[i]);
+  for (size_t i = 0; folders && i < folders->folders.count; i++)
+    if (may_have_more(&folders->folders.items[i])) add_new_units(folders, folders->folders.items[i].path);
   return folders && folders->units.count > before;
 }
 
@@ -237,8 +257,8 @@ void kernel_folders_close(kernel_folders *folders) {
     free(folders->units.items[i].path);
     free(folders->units.items[i].hashes.items);
   }
-  for (size_t i = 0; folders && i < folders->paths.count; i++) free(folders->paths.items[i]);
-  if (folders) free(folders->units.items), free(folders->paths.items);
+  for (size_t i = 0; folders && i < folders->folders.count; i++) free(folders->folders.items[i].path);
+  if (folders) free(folders->units.items), free(folders->folders.items);
   free(folders);
 }
 
