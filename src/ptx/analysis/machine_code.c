@@ -25,8 +25,10 @@ enum { /* latencies in cycles, where that of an addition is four */
        /* on GA100 and GA102: 22.7 and 41.7 (arabel1a/gpu-micro-bench); a shuffle takes 25 on a TU102 */
        SHUFFLE = 23,
        REDUCTION = 42,
-       SWAP = 12, /* what a compare-and-swap in shared memory takes more than an addition: TU102, 37 for 25 */
-       SYNC = 6,  /* from one bar.warp.sync to the next, on the same */
+       /* What a compare-and-swap in shared memory takes more than an addition: TU102, 37 for 25, of which eight are a
+        * sum's that makes the new value: what ptxas leaves between the two there. */
+       SWAP = 4,
+       SYNC = 6, /* from one bar.warp.sync to the next, on the same */
        /* of floats, rounded to nearest, on an RTX 2080 SUPER (arabel1a/gpu-micro-bench) */
        QUOTIENT = 41,
        QUOTIENT_BY_KNOWN = 34, /* the reciprocal of a number that is known is made by the compiler */

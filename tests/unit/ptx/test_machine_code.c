@@ -338,7 +338,7 @@ static void test_chains(void **state) {
   assert_int_equal(chain("bar.warp.sync -1; bar.warp.sync -1; bar.warp.sync -1;", NULL), 18);
   assert_int_equal(chain("ex2.approx.ftz.f32 %f1, %f2; bar.warp.sync -1; bar.warp.sync -1;", NULL), 15);
   uint32_t loads;
-  assert_int_equal(chain("atom.shared.cas.b32 %r1, [s], %r2, %r3;", &loads), 12);
+  assert_int_equal(chain("atom.shared.cas.b32 %r1, [s], %r2, %r3;", &loads), 4);
   assert_int_equal(loads, 1);
   assert_int_equal(chain("atom.shared.add.u32 %r1, [s], %r2;", &loads), 0);
   assert_int_equal(loads, 1);
