@@ -32,6 +32,8 @@ static void pipes_init(timing *t, const machine_spec *spec, double fixed) {
   double recorded = 2 * spec->alu_latency; /* what a chain has of each, as an addition has alu_latency */
   if (spec->double_latency > recorded)
     t->double_chain_fixed = (uint64_t)llround((spec->double_latency - recorded) * fixed);
+  double apart = (spec->tensor_latency - PRODUCT_CHAIN * spec->alu_latency / 4) / PRODUCT_UNITS;
+  if (spec->tensor_latency > 0) t->tensor_chain_fixed[apart < 0] = (uint64_t)llround(fabs(apart) * fixed);
   t->chain_fixed = (uint64_t)llround(spec->alu_latency / 4 * fixed);
   t->shared_load_fixed = (uint64_t)llround(spec->shared_load_latency * fixed);
 }

@@ -6,6 +6,10 @@
 #include "machine/spec/spec.h"
 #include "machine/time.h"
 
+/* Of a product of 2048 multiply-adds of half precision, in a recording: its units of the tensor core, and the cycles of
+ * a chain that it has where an addition has four. */
+enum { PRODUCT_UNITS = 4, PRODUCT_CHAIN = 25 };
+
 typedef struct timing {
   /* picoseconds << 20, per instruction or pass */
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed;
@@ -13,8 +17,10 @@ typedef struct timing {
   uint64_t product_fixed, half_fixed; /* of integers, beside their part in the FMA pipe's time, and half precision */
   uint64_t half_chain_fixed;          /* more than another instruction of a chain takes */
   uint64_t double_chain_fixed;        /* the same of double precision */
-  bool half_apart;                    /* half precision has a pipe of its own: else it goes to the FMA pipe */
-  bool one_fp64;                      /* the SM has one pipe of double precision, which its schedulers share */
+  /* what 512 multiply-adds of a product take more and less than the recording has */
+  uint64_t tensor_chain_fixed[2];
+  bool half_apart; /* half precision has a pipe of its own: else it goes to the FMA pipe */
+  bool one_fp64;   /* the SM has one pipe of double precision, which its schedulers share */
   uint32_t l1_lanes;
   ps lookup;         /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
   bool shares_banks; /* of the L1 and shared memory: what one of them takes, the other waits for */

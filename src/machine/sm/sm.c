@@ -84,12 +84,19 @@ static ps burst_issue(front_end *f, warp *w, ps time) {
 }
 
 /* How long the chain of dependences is. Of its instructions, as many are taken to be in half precision as there are,
- * and in double precision, too. */
+ * and in double precision, too, and as many multiply-adds of products of matrices as its cycles are enough for. */
 static inline ps chain_time(const timing *t, const uint32_t units[TRACE_UNIT_COUNT]) {
   uint32_t cycles = units[TRACE_CHAIN], half = units[TRACE_HALF], doubles = units[TRACE_FP64];
   ps time = fixed_ps(cycles, t->chain_fixed) + fixed_ps(units[TRACE_LOADS], t->shared_load_fixed);
   if (half) time += fixed_ps(half < cycles / 4 ? half : cycles / 4, t->half_chain_fixed);
   if (doubles) time += fixed_ps(doubles < cycles / 8 ? doubles : cycles / 8, t->double_chain_fixed);
+  uint32_t tensor = units[TRACE_TENSOR], most = cycles * PRODUCT_UNITS / PRODUCT_CHAIN;
+  if (tensor) {
+    if (tensor > most) tensor = most;
+    ps less = fixed_ps(tensor, t->tensor_chain_fixed[1]);
+    time += fixed_ps(tensor, t->tensor_chain_fixed[0]);
+    time -= less < time ? less : time;
+  }
   return time;
 }
 

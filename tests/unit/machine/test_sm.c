@@ -162,6 +162,31 @@ static void test_chains_bind_one_warp(void **state) {
   assert_int_equal(pipe_time(with_pipes, 1, load), 28 * NS);
 }
 
+static void with_tensor_latency(machine_spec *spec) {
+  with_pipes(spec);
+  spec->tensor_latency = 17;
+}
+static void with_long_tensor_latency(machine_spec *spec) {
+  with_pipes(spec);
+  spec->tensor_latency = 29;
+}
+
+/* Products of matrices, one after the other: of 2048 multiply-adds, of 1024, and with four additions in the chain. */
+static void test_products_of_matrices_have_their_own_latency(void **state) {
+  piped wide = {3, {[TRACE_SLOTS] = 3, [TRACE_TENSOR] = 12, [TRACE_CHAIN] = 75}};
+  piped narrow = {3, {[TRACE_SLOTS] = 3, [TRACE_TENSOR] = 6, [TRACE_CHAIN] = 54}};
+  piped mixed = {5, {[TRACE_SLOTS] = 5, [TRACE_FMA] = 4, [TRACE_TENSOR] = 4, [TRACE_CHAIN] = 41}};
+  piped apart = {3, {[TRACE_SLOTS] = 3, [TRACE_TENSOR] = 12, [TRACE_CHAIN] = 25}}; /* they need nothing of each other */
+  assert_int_equal(pipe_time(with_pipes, 1, wide), 75 * NS);
+  assert_int_equal(pipe_time(with_tensor_latency, 1, wide), 51 * NS);
+  assert_int_equal(pipe_time(with_tensor_latency, 1, narrow), 42 * NS);
+  assert_int_equal(pipe_time(with_tensor_latency, 1, mixed), 33 * NS);
+  assert_int_equal(pipe_time(with_long_tensor_latency, 1, wide), 87 * NS);
+  assert_int_equal(pipe_time(with_long_tensor_latency, 1, apart), 48 * NS); /* the pipe has them as long */
+  piped few = {8, {[TRACE_SLOTS] = 8, [TRACE_FMA] = 8, [TRACE_TENSOR] = 8, [TRACE_CHAIN] = 32}};
+  assert_int_equal(pipe_time(with_long_tensor_latency, 1, few), 37 * NS); /* five units at most in 32 cycles */
+}
+
 static void test_an_sm_takes_a_shared_access_per_cycle(void **state) {
   piped shared = {30, {[TRACE_SLOTS] = 30, [TRACE_LSU] = 30}};
   assert_int_equal(pipe_time(with_pipes, 32, shared), 32 * 30 * NS);
@@ -648,6 +673,7 @@ int main(void) {
       cmocka_unit_test(test_half_precision_has_its_own_pipe_or_that_of_floats),
       cmocka_unit_test(test_half_precision_takes_longer_in_a_chain),
       cmocka_unit_test(test_one_pipe_of_doubles_for_all_schedulers),
+      cmocka_unit_test(test_products_of_matrices_have_their_own_latency),
       cmocka_unit_test(test_chains_bind_one_warp),
       cmocka_unit_test(test_an_sm_takes_a_shared_access_per_cycle),
       cmocka_unit_test(test_first_warps_of_blocks_take_turns),
