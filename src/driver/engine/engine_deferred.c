@@ -505,8 +505,9 @@ static cudaError_t run_on(engine_lane *lane, job *j) {
 }
 
 static cudaError_t too_many(const engine_launch *launch) {
-  engine_say("%u kernels wait for memory to change already, and %s may wait, too: that many run at once at most", LANES,
-             launch->function->title);
+  engine_say(
+      "%u kernels wait for memory to change already, or are about to, and %s may wait, too: that many run at once at most",
+      LANES, launch->function->title);
   return cudaErrorLaunchOutOfResources;
 }
 
@@ -558,6 +559,12 @@ bool engine_deferred_reserve(const engine_launch *launch, uint32_t kernels) {
   }
   if (kernels > lanes_left()) {
     too_many(launch);
+    return false;
+  }
+  uint32_t there = 0;
+  for (uint32_t i = 0; i < LANES && there < reserved + kernels; i++) there += !lanes[i].job && have_thread(&lanes[i]);
+  if (there < reserved + kernels) {
+    engine_say("the host has no more threads: %s may wait for what it does on another device", launch->function->title);
     return false;
   }
   my_reserved = kernels;

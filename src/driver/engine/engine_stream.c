@@ -474,8 +474,11 @@ static cudaError_t ask_others(const engine_event *event) {
 cudaError_t engine_event_synchronize(cudaEvent_t handle) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
+  engine_event *held = engine_event_find(handle); /* so that no other event gets its address while this waits */
+  if (held) held->held++;
   error = wait_for_others(handle);
   engine_event *event = engine_deferred_wait_event(handle);
+  if (held) engine_event_release(held);
   if (ff_engine.sticky) error = ff_engine.sticky;
   if (error) event = NULL;
   else if (!event) error = cudaErrorInvalidResourceHandle;

@@ -36,7 +36,8 @@ typedef struct watched { /* a folder */
 } watched;
 
 struct kernel_folders {
-  FF_VEC(unit) units; /* by folder, then by name; behind them those that came later */
+  FF_VEC(unit) units; /* by folder, then by name; behind them those that came later, */
+  size_t first;       /* from this one on */
   FF_VEC(watched) folders;
   void (*say)(const char *message);
 };
@@ -204,18 +205,31 @@ kernel_folders *kernel_folders_open(const char *list, void (*say_it)(const char 
     FF_PUSH(&folders->folders, (watched){.path = ff_strdup(folder)});
     add_folder(folders, folder);
   }
+  folders->first = folders->units.count;
   free(names);
   return folders;
 }
 
-static bool has_unit(const kernel_folders *folders, const char *folder, const char *name) {
+static unit *find_unit(const kernel_folders *folders, const char *folder, const char *name) {
   size_t length = strlen(folder);
   for (size_t i = 0; i < folders->units.count; i++) {
-    const unit *one = &folders->units.items[i];
+    unit *one = &folders->units.items[i];
     if (one->name == one->path + length + 1 && !strncmp(one->path, folder, length) && !strcmp(one->name, name))
-      return true;
+      return one;
   }
-  return false;
+  return NULL;
+}
+
+/* A file that was looked at while it was being written has changed since. */
+static bool read_changed(const kernel_folders *folders, unit *one) {
+  struct stat about;
+  if (stat(one->path, &about) ||
+      (about.st_size == one->about.st_size && same_time(&about.st_mtim, &one->about.st_mtim)))
+    return false;
+  one->about = about;
+  one->hashes.count = 0;
+  read_unit(folders, one);
+  return true;
 }
 
 /* The index is left as it is: the next process reads these files once more and writes it. */
@@ -225,7 +239,7 @@ static void add_new_units(kernel_folders *folders, const char *folder) {
   for (int i = 0; i < count; i++) {
     size_t before = folders->units.count;
     if ((entries[i]->d_type == DT_REG || entries[i]->d_type == DT_LNK || entries[i]->d_type == DT_UNKNOWN) &&
-        !has_unit(folders, folder, entries[i]->d_name))
+        !find_unit(folders, folder, entries[i]->d_name))
       add_unit(folders, folder, entries[i]->d_name);
     if (folders->units.count > before) read_unit(folders, &folders->units.items[before]);
     free(entries[i]);
@@ -238,8 +252,7 @@ static void add_new_units(kernel_folders *folders, const char *folder) {
 static bool may_have_more(watched *folder) {
   struct stat about;
   if (stat(folder->path, &about)) return false;
-  bool same = about.st_mtim.tv_sec == folder->changed.tv_sec && about.st_mtim.tv_nsec == folder->changed.tv_nsec;
-  if (same && about.st_mtim.tv_sec + 1 < folder->read) return false;
+  if (same_time(&about.st_mtim, &folder->changed) && about.st_mtim.tv_sec + 1 < folder->read) return false;
   folder->changed = about.st_mtim;
   folder->read = time(NULL);
   return true;
@@ -247,9 +260,12 @@ static bool may_have_more(watched *folder) {
 
 bool kernel_folders_renew(kernel_folders *folders) {
   size_t before = folders ? folders->units.count : 0;
+  bool changed = false;
+  for (size_t i = folders ? folders->first : 0; i < before; i++)
+    changed = read_changed(folders, &folders->units.items[i]) || changed;
   for (size_t i = 0; folders && i < folders->folders.count; i++)
     if (may_have_more(&folders->folders.items[i])) add_new_units(folders, folders->folders.items[i].path);
-  return folders && folders->units.count > before;
+  return folders && (changed || folders->units.count > before);
 }
 
 void kernel_folders_close(kernel_folders *folders) {

@@ -27,7 +27,8 @@ void kernel_folders_close(kernel_folders *folders);
 const char *kernel_folders_best(const kernel_folders *folders, const uint64_t *names, size_t count);
 
 /* Looks for .ptx files that have come into the folders since: a program may write the PTX of what it compiles there.
- * They stand behind all others. A file that was there keeps what it had. True: there are new ones. */
+ * They stand behind all others, and are read again when they change (one may have been half written). A file that was
+ * there at first keeps what it had. True: there are new ones, or changed ones. */
 bool kernel_folders_renew(kernel_folders *folders);
 
 /* Appends the hash of each kernel and each variable that the PTX text defines. False: it is no PTX. */

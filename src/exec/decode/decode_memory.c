@@ -66,7 +66,10 @@ static bool short_space(decoder *d, ptx_space space, uint64_t *near) {
     if (instr->opcode != PTX_OP_MOV || instr->operand_count != 2 || from->kind != PTX_OPERAND_SYMBOL ||
         !from->symbol->var || from->symbol->var->space != space || exec_type_slot(instr->types[0]) != 4)
       continue;
-    if (exec_symbol_address(d->kernel, from->symbol, near, NULL) != FF_OK) *near = 0;
+    if (exec_symbol_address(d->kernel, from->symbol, near, NULL) != FF_OK) { /* it is defined nowhere */
+      *near = 0;
+      continue;
+    }
     if (*near && space == PTX_SPACE_CONST && !is_near(d, *near))
       return decode_fail(d, "an address in 32 bits, of .const variables that lie more than 2 GiB apart");
     return true;

@@ -93,8 +93,10 @@ static ff_status initial_address(const exec_program *program, const ptx_var *var
   else if (symbol->var && !symbol->var->func && program->vars[symbol->var->index])
     *value = program->vars[symbol->var->index]->address;
   else
-    return ff_fail(error, FF_UNSUPPORTED, "%s:%u: the initial value of %s: %s has no address before a kernel runs",
-                   program->module->name, var->place.line, var->name, symbol->name);
+    return ff_fail(error, FF_UNSUPPORTED, "%s:%u: the initial value of %s: %s %s", program->module->name,
+                   var->place.line, var->name, symbol->name,
+                   symbol->var && is_undefined(symbol->var) ? "is declared but defined nowhere"
+                                                            : "has no address before a kernel runs");
   *value = (*value + (uint64_t)init->offset) >> (init->shift & 63);
   return FF_OK;
 }

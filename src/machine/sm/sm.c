@@ -90,7 +90,7 @@ static inline ps chain_time(const timing *t, const uint32_t units[TRACE_UNIT_COU
   ps time = fixed_ps(cycles, t->chain_fixed) + fixed_ps(units[TRACE_LOADS], t->shared_load_fixed);
   if (half) time += fixed_ps(half < cycles / 4 ? half : cycles / 4, t->half_chain_fixed);
   if (doubles) time += fixed_ps(doubles < cycles / 8 ? doubles : cycles / 8, t->double_chain_fixed);
-  uint32_t tensor = units[TRACE_TENSOR], most = cycles * PRODUCT_UNITS / PRODUCT_CHAIN;
+  uint64_t tensor = units[TRACE_TENSOR], most = (uint64_t)cycles * PRODUCT_UNITS / PRODUCT_CHAIN;
   if (tensor) {
     if (tensor > most) tensor = most;
     ps less = fixed_ps(tensor, t->tensor_chain_fixed[1]);

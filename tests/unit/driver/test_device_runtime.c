@@ -437,7 +437,8 @@ static void test_several_without_room(void **state) {
 /* What a call on several devices has reserved, in a thread of its own. */
 static void *reserve(void *lanes) {
   pthread_mutex_lock(&ff_engine.lock);
-  const bool has = engine_deferred_reserve(&(engine_launch){0}, *(uint32_t *)lanes);
+  const bool has = engine_deferred_reserve(&(engine_launch){.function = &(engine_function){.title = "the reserved"}},
+                                           *(uint32_t *)lanes);
   pthread_mutex_unlock(&ff_engine.lock);
   pthread_barrier_wait(&both_there);
   pthread_barrier_wait(&both_there);

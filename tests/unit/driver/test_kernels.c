@@ -477,7 +477,8 @@ static void the_index_is_kept_and_renewed(void **state) {
 static void files_that_come_later_count(void **state) {
   (void)state;
   char folder[] = "/tmp/farfault-later-XXXXXX", command[128];
-  const uint64_t early = kernel_name_hash("early", 5), late = kernel_name_hash("late", 4);
+  const uint64_t early = kernel_name_hash("early", 5), late = kernel_name_hash("late", 4),
+                 latest = kernel_name_hash("latest", 6);
   assert_non_null(mkdtemp(folder));
   write_text(folder, "m.ptx", PTX_HEAD KERNEL("early", 1));
   kernel_folders *opened = kernel_folders_open(folder, hear);
@@ -492,6 +493,13 @@ static void files_that_come_later_count(void **state) {
   assert_string_equal(strrchr(found, '/'), "/a.ptx");
   assert_ptr_equal(kernel_folders_best(opened, &early, 1), first); /* it stands behind what was there */
   assert_false(kernel_folders_renew(opened));                      /* each is added once */
+  write_text(folder, "half.ptx", PTX_HEAD KERNEL("whole", 1));     /* one that goes on being written */
+  assert_true(kernel_folders_renew(opened));
+  assert_null(kernel_folders_best(opened, &latest, 1));
+  write_text(folder, "half.ptx", PTX_HEAD KERNEL("whole", 1) KERNEL("latest", 1));
+  assert_true(kernel_folders_renew(opened));
+  assert_string_equal(strrchr(kernel_folders_best(opened, &latest, 1), '/'), "/half.ptx");
+  assert_false(kernel_folders_renew(opened));
   kernel_folders_close(opened);
   assert_false(kernel_folders_renew(NULL));
   write_text(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 33)); /* the driver has its folders open */

@@ -435,6 +435,19 @@ static void test_undefined_variables(void **state) {
   }
 }
 
+/* Their addresses in 32 bits say nothing of where the others lie. */
+static void test_undefined_beside_constants(void **state) {
+  (void)state;
+  kernel_test *t = open_body(
+      ".extern .const .u32 far; .const .u32 near = 7;", AT
+      "setp.eq.u32 %p1, %n, 0; @%p1 bra E; mov.b32 %r8, far; ld.const.u32 %r9, [%r8]; E: mov.b32 %r8, near; ld.const.u32 %r9, [%r8]; st.global.u32 [%rd2], %r9;");
+  uint64_t out = buffer(t, 128);
+  run(t, "k", 1, 32, out, 0);
+  assert_int_equal(u32_at(out)[31], 7);
+  expect_text(run_fault(t, "k", 1, 32, out, 1)->message, "far is declared but defined nowhere");
+  close_ptx(t);
+}
+
 static void test_wrong_call(void **state) {
   kernel_test *t = open_body(
       ".func f()\n{\n ret;\n}\n.global .align 8 .u64 table[1] = {f};\n", AT
@@ -502,6 +515,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_end_of_allocatio
                                           cmocka_unit_test(test_endless),
                                           cmocka_unit_test(test_unsupported),
                                           cmocka_unit_test(test_undefined_variables),
+                                          cmocka_unit_test(test_undefined_beside_constants),
                                           cmocka_unit_test(test_wrong_call),
                                           cmocka_unit_test(test_first_block_wins),
                                           cmocka_unit_test(test_impossible_launches)};
