@@ -180,7 +180,7 @@ static void describe_entry(describer *d, const exec_instr *i, const ops_entry *e
 /* Moves that put a value together of `parts` ones of `part` bytes in the frame, or take it apart. */
 typedef struct parts_move {
   exec_move move;
-  native_op op;
+  uint16_t op; /* native_op */
   bool packs;
   uint8_t parts, part, whole;
 } parts_move;
