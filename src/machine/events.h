@@ -100,7 +100,7 @@ void event_push_reserved(event_heap *heap, ps time, uint32_t order, event_kind k
 event event_pop(event_heap *heap);
 void event_back(event_heap *heap, ps time); /* the queue goes back to `time`, if it is past that */
 ps event_next(const event_heap *heap);      /* time of the next event itself; UINT64_MAX: there is none */
-/* The same without a look at the queue, once an event has been put: heap->first is kept so. */
+/* The same without a look at the queue of a slice: heap->first is kept so. */
 static inline ps event_first(const event_heap *heap) {
   FF_CHECK_DEEP(heap->first == event_next(heap));
   return heap->first;
