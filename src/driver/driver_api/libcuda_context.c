@@ -167,9 +167,17 @@ static CUresult start(void) {
 
 /* ---- initialisation, errors, version ---- */
 
-/* What runtimes keep with the contexts that a reset ends, the primary one and green contexts; and the primary one's
- * flags and configuration. A reset may come from our
- * runtime, while a library has a runtime of its own as well. */
+/* With the lock: from the live ones to those that were. */
+static struct CUctx_st *retire(struct CUctx_st **at) {
+  struct CUctx_st *context = *at;
+  *at = context->next;
+  context->next = gone;
+  return gone = context;
+}
+
+/* What runtimes keep with the contexts that a reset ends, the primary one and green contexts, which are gone with what
+ * they stand for; and the primary one's flags and configuration. A reset may come from our runtime, while a library has
+ * a runtime of its own as well. */
 static void drop_storage(CUdevice device) {
   FF_VEC(CUcontext) ending = {0};
   CUcontext primary = primary_of(device);
@@ -177,8 +185,9 @@ static void drop_storage(CUdevice device) {
   pthread_mutex_lock(&lock);
   set_flags(primary, 0);
   primary->cache = primary->shared_banks = 0;
-  for (struct CUctx_st *at = contexts; at; at = at->next)
-    if (at->green && at->device == device) FF_PUSH(&ending, at);
+  for (struct CUctx_st **at = &contexts; *at;)
+    if ((*at)->green && (*at)->device == device) FF_PUSH(&ending, retire(at));
+    else at = &(*at)->next;
   pthread_mutex_unlock(&lock);
   for (size_t i = 0; i < ending.count; i++) private_storage_drop(ending.items[i]);
   free(ending.items);
@@ -363,14 +372,6 @@ LIBCUDA_CALL(cuCtxCreate_v4, (CUcontext * context, const void *const *parameters
   /* CUctxCreateParams: {affinity, count, cig}; the two pointers must be NULL here */
   if (parameters && (parameters[0] || parameters[2])) return CUDA_ERROR_NOT_SUPPORTED;
   return context_create(context, flags, device);
-}
-
-/* With the lock: from the live ones to those that were. */
-static struct CUctx_st *retire(struct CUctx_st **at) {
-  struct CUctx_st *context = *at;
-  *at = context->next;
-  context->next = gone;
-  return gone = context;
 }
 
 /* Unlinks it if it is one that cuCtxCreate made. */

@@ -627,6 +627,16 @@ static void a_reset_destroys_them(void **state) {
   check(cuGreenCtxGetDevResource(green, &again, SM), CUDA_ERROR_INVALID_CONTEXT);
   succeed(cuCtxPopCurrent_v2(NULL));
   succeed(cuCtxSynchronize());
+  CUgreenCtx others[8];
+  /* one may have the address of the old one, and gets a context of its own all the same */
+  for (int i = 0; i < 8; i++) {
+    CUcontext other;
+    split(groups, 1, GREEN_SMS / 2, &rest);
+    others[i] = green_of(groups, 1);
+    succeed(cuCtxFromGreenCtx(&other, others[i]));
+    assert_ptr_not_equal(other, context);
+  }
+  for (int i = 0; i < 8; i++) succeed(cuGreenCtxDestroy(others[i]));
   load();
 }
 
