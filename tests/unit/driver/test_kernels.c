@@ -500,6 +500,11 @@ static void files_that_come_later_count(void **state) {
   assert_true(kernel_folders_renew(opened));
   assert_string_equal(strrchr(kernel_folders_best(opened, &latest, 1), '/'), "/half.ptx");
   assert_false(kernel_folders_renew(opened));
+  write_text(folder, "half.ptx", PTX_HEAD KERNEL("another", 1));
+  assert_true(kernel_folders_renew(opened));
+  assert_null(kernel_folders_best(opened, &latest, 1)); /* it has what it has now */
+  write_text(folder, "m.ptx", PTX_HEAD KERNEL("early", 1) KERNEL("latest", 1));
+  assert_false(kernel_folders_renew(opened)); /* one that was there at first keeps what it had */
   kernel_folders_close(opened);
   assert_false(kernel_folders_renew(NULL));
   write_text(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 33)); /* the driver has its folders open */

@@ -202,6 +202,20 @@ static void other_patterns_are_not(void **state) {
   rig_close(&thirds);
 }
 
+/* As launches do; waves of blocks do not. */
+static void only_launches_take_turns(void **state) {
+  (void)state;
+  for (int turns = 0; turns < 2; turns++) {
+    sampler s = {.needed = 3};
+    sample_groups groups = {0};
+    sample_group *g = NULL;
+    const sample_counts counts = {.warp_instructions = 100};
+    for (int i = 0; i < 12; i++) g = sample_timed(&s, &groups, &counts, i % 2 ? 1307 : 1267, turns);
+    assert_int_equal(g->steady, turns);
+    free(groups.items);
+  }
+}
+
 /* Kernels of two streams that run at once are timed, all of them. */
 static void what_overlaps_is_timed(void **state) {
   work w = {.seed = 1, .pages = 256, .loads = 8, .stores = 4};
@@ -815,6 +829,7 @@ int main(void) {
       cmocka_unit_test(other_counts_are_another_group),
       cmocka_unit_test(unsteady_times_are_not_estimated),
       cmocka_unit_test(two_times_by_turns_are_estimated),
+      cmocka_unit_test(only_launches_take_turns),
       cmocka_unit_test(other_patterns_are_not),
       cmocka_unit_test(what_overlaps_is_timed),
       cmocka_unit_test(launches_that_read_smid_are_timed),
