@@ -132,7 +132,8 @@ static void drop_begun(const kernel *k, sample_launch *launch) {
   uint64_t begun = k->next_block - launch->taken_first;
   if (begun > launch->taken.count) begun = launch->taken.count;
   launch->taken.count -= begun;
-  memmove(launch->taken.items, launch->taken.items + begun, launch->taken.count * sizeof *launch->taken.items);
+  if (begun)
+    memmove(launch->taken.items, launch->taken.items + begun, launch->taken.count * sizeof *launch->taken.items);
   launch->taken_first = k->next_block;
 }
 
