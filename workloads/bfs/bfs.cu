@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One level of a breadth-first search, in two ways. bfs_level: a thread takes one node of the frontier and looks at its edges; the thread that
+/* One level of a breadth-first search, in three ways. bfs_level: a thread takes one node of the frontier and looks at its edges; the thread that
  * changes a neighbour's depth from "not seen" claims it for the next frontier. Neighbours are anywhere in memory: the
  * loads scatter, and under demand paging nearly every page is wanted. bfs_sweep: a thread looks whether a node is of the last level, and gives the
- * neighbours that have no depth yet theirs: no atomics, as all who write the same word write the same number. */
+ * neighbours that have no depth yet theirs: no atomics, as all who write the same word write the same number.
+ * bfs_visit, bfs_mark: as Rodinia's bfs does it, with bytes that say which nodes are of the level, were reached, and were reached in this level. */
 #include "device.h"
 
 extern "C" __global__ void bfs_level(const unsigned *first_edge, const unsigned *edges, int *depth,
@@ -29,4 +30,32 @@ extern "C" __global__ void bfs_sweep(const unsigned *first_edge, const unsigned 
     if (depth[neighbour] < 0) depth[neighbour] = level, any = 1;
   }
   if (any) *found = 1;
+}
+
+struct bfs_node {
+  unsigned first, count; /* of its edges */
+};
+
+extern "C" __global__ void bfs_visit(const bfs_node *all, const unsigned *edges, unsigned char *of_level,
+                                     unsigned char *reached_now, const unsigned char *reached, int *depth, unsigned nodes) {
+  unsigned node = blockIdx.x * blockDim.x + threadIdx.x;
+  if (node >= nodes || !of_level[node]) return;
+  of_level[node] = 0;
+  unsigned end = all[node].first + all[node].count;
+#pragma unroll 1
+  for (unsigned edge = all[node].first; edge < end; edge++) {
+    unsigned neighbour = edges[edge];
+    if (reached[neighbour]) continue;
+    depth[neighbour] = depth[node] + 1;
+    reached_now[neighbour] = 1;
+  }
+}
+
+extern "C" __global__ void bfs_mark(unsigned char *of_level, unsigned char *reached_now, unsigned char *reached, int *found,
+                                    unsigned nodes) {
+  unsigned node = blockIdx.x * blockDim.x + threadIdx.x;
+  if (node >= nodes || !reached_now[node]) return;
+  of_level[node] = reached[node] = 1;
+  reached_now[node] = 0;
+  *found = 1;
 }
