@@ -375,7 +375,7 @@ ff_status advise_start(advise_study *study, advise_facts *facts, const char *bas
     return ff_fail(error, FF_INVALID, "--now: '%.60s' is not one manager", baseline);
   if (strstr(baseline, "gpu-memory="))
     return ff_fail(error, FF_INVALID, "--now: memory is chosen by --gpu-memory, for all managers");
-  ff_status status = machine_spec_load(SESSION_DEFAULT_MACHINE, &spec, error);
+  ff_status status = machine_spec_load(MACHINE_DEFAULT, &spec, error);
   sim_choice *choice = ff_alloc(sizeof *choice);
   if (!status) status = sim_choice_read(baseline, &(sim_choices){0}, &spec, choice, error);
   free(choice);

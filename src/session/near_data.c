@@ -70,7 +70,7 @@ static ff_status read_wishes(const session_options *options, const machine_spec 
 
 static ff_status read_machine(const session_options *options, machine_spec *spec, ff_error *error) {
   if (options->problem[0]) return ff_fail(error, FF_INVALID, "%s", options->problem);
-  ff_status status = machine_spec_load(options->machine[0] ? options->machine : SESSION_DEFAULT_MACHINE, spec, error);
+  ff_status status = machine_spec_load(options->machine[0] ? options->machine : MACHINE_DEFAULT, spec, error);
   return status ? status : machine_spec_set_all(spec, options->choices.set, error);
 }
 

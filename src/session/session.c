@@ -107,7 +107,7 @@ static ff_status check_sm_range(session *session, ff_error *error) {
 }
 
 static ff_status load_machine(session *session, ff_error *error) {
-  if (!session->options.machine[0]) strcpy(session->options.machine, SESSION_DEFAULT_MACHINE);
+  if (!session->options.machine[0]) strcpy(session->options.machine, MACHINE_DEFAULT);
   ff_status status = machine_spec_load(session->options.machine, &session->spec, error);
   if (status) return status;
   set_short_name(session);

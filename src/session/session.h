@@ -46,10 +46,6 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   char problem[256]; /* nonempty: what was wrong with the environment; session_create fails with it */
 } session_options;
 
-/* What `farfault run` chooses where nothing was said: the newest bundled machine, whose compute capability runs what
- * today's nvcc makes without options. */
-#define SESSION_DEFAULT_MACHINE "h200"
-
 /* simulations of one run: a manager on a device is one */
 enum { SESSION_MANAGER_LIMIT = 32, SESSION_DEVICE_LIMIT = 16 };
 

@@ -164,9 +164,9 @@ static void inherit(const reader *r, study_grid *grid) {
 }
 
 static ff_status finish_grid(reader *r, study_grid *grid) {
-  static const int needed[] = {AXIS_TRACE, AXIS_MACHINE, AXIS_MEMORY};
+  static const int needed[] = {AXIS_TRACE, AXIS_MEMORY};
   inherit(r, grid);
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 2; i++)
     if (!grid->axes[needed[i]])
       return study_fail(r->study, grid->line, grid->column, r->yaml.error, "%s has no '%s'",
                         grid->point ? "this point" : "this grid", study_axis_name(needed[i]));

@@ -6,8 +6,9 @@
  * choices.def (gpu-memory, prefetch ...), or a value of the machine. grid - all combinations of its axes' values. point
  * - one simulation.
  *
- * In a study that was read, every grid has a trace, a machine and a manager; every axis that is
- * there has at least one value; no value is empty. Whether the values mean anything is looked at by study_plan.c. */
+ * In a study that was read, every grid has a trace and a manager; one without a machine takes that of
+ * each recording. Every axis that is there has at least one value; no value is empty. Whether the values mean anything
+ * is looked at by study_plan.c. */
 #ifndef FF_SWEEP_STUDY_H
 #define FF_SWEEP_STUDY_H
 

@@ -64,7 +64,9 @@ ff_status sweep_check_values(planning *p) {
   char names[32];
   for (size_t i = 0; i < p->study->grids.count && !status; i++) {
     const study_grid *grid = p->study->grids.items[i];
-    const machine_spec *machine = &sweep_find_machine(p->plan, grid->axes[AXIS_MACHINE]->values.items[0].text)->spec;
+    const study_axis *machines = grid->axes[AXIS_MACHINE];
+    const study_value *first = machines ? &machines->values.items[0] : NULL;
+    const machine_spec *machine = &sweep_find_machine(p->plan, first, &grid->axes[AXIS_TRACE]->values.items[0])->spec;
     for (int axis = AXIS_SET; axis < AXIS_COUNT && !status; axis++) {
       if (!grid->axes[axis]) continue;
       snprintf(names, sizeof names, "%p", (void *)grid->axes[axis]);

@@ -24,6 +24,15 @@ char *sweep_path_in(const char *folder, const char *path) {
   return whole.chars;
 }
 
+/* What `farfault sim` chooses, too: the machine of the recording, if it is there. */
+static void choose_machine(sweep_trace *trace, const char *recorded) {
+  machine_spec spec;
+  ff_error why;
+  bool known = recorded && *recorded, there = known && !machine_spec_load(recorded, &spec, &why);
+  trace->machine = ff_strdup(there ? recorded : MACHINE_DEFAULT);
+  if (known && !there) trace->lost = ff_strdup(recorded);
+}
+
 static ff_status read_trace(sweep_trace *trace, ff_error *why) {
   trace_file *file;
   ff_status status = trace_file_open(trace->path, &file, why);
@@ -32,6 +41,7 @@ static ff_status read_trace(sweep_trace *trace, ff_error *why) {
   if (!info->whole)
     status = ff_fail(why, FF_PARSE, "%s: is incomplete or damaged (farfault trace check says how)", trace->path);
   snprintf(trace->checksum, sizeof trace->checksum, "%016" PRIx64, info->checksum);
+  choose_machine(trace, info->about.machine);
   trace_file_close(file);
   return status;
 }
@@ -73,24 +83,37 @@ static ff_status add_machine(planning *p, const study_value *value) {
   return FF_OK;
 }
 
-static ff_status add_files(planning *p) {
-  for (size_t i = 0; i < p->study->grids.count; i++) {
-    const study_grid *grid = p->study->grids.items[i];
-    for (size_t j = 0; j < grid->axes[AXIS_TRACE]->values.count; j++)
-      if (add_trace(p, &grid->axes[AXIS_TRACE]->values.items[j])) return FF_PARSE;
-    for (size_t j = 0; j < grid->axes[AXIS_MACHINE]->values.count; j++)
-      if (add_machine(p, &grid->axes[AXIS_MACHINE]->values.items[j])) return FF_PARSE;
-  }
-  return FF_OK;
-}
-
-static const sweep_trace *find_trace(const sweep_plan *plan, const char *name) {
+static sweep_trace *find_trace(const sweep_plan *plan, const char *name) {
   for (size_t i = 0; i < plan->traces.count; i++)
     if (!strcmp(plan->traces.items[i]->name, name)) return plan->traces.items[i];
   return NULL;
 }
 
-const sweep_machine *sweep_find_machine(const sweep_plan *plan, const char *name) {
+/* The machine of a trace whose grid names none; what is wrong with it is said at the trace's place. */
+static ff_status add_machine_of(planning *p, const study_value *trace) {
+  study_value value = *trace;
+  sweep_trace *found = find_trace(p->plan, trace->text);
+  found->alone = true;
+  value.text = found->machine;
+  return add_machine(p, &value);
+}
+
+static ff_status add_files(planning *p) {
+  for (size_t i = 0; i < p->study->grids.count; i++) {
+    const study_grid *grid = p->study->grids.items[i];
+    const study_axis *traces = grid->axes[AXIS_TRACE], *machines = grid->axes[AXIS_MACHINE];
+    for (size_t j = 0; j < traces->values.count; j++)
+      if (add_trace(p, &traces->values.items[j])) return FF_PARSE;
+    for (size_t j = 0; machines && j < machines->values.count; j++)
+      if (add_machine(p, &machines->values.items[j])) return FF_PARSE;
+    for (size_t j = 0; !machines && j < traces->values.count; j++)
+      if (add_machine_of(p, &traces->values.items[j])) return FF_PARSE;
+  }
+  return FF_OK;
+}
+
+const sweep_machine *sweep_find_machine(const sweep_plan *plan, const study_value *machine, const study_value *trace) {
+  const char *name = machine ? machine->text : find_trace(plan, trace->text)->machine;
   for (size_t i = 0; i < plan->machines.count; i++)
     if (!strcmp(plan->machines.items[i]->name, name)) return plan->machines.items[i];
   return NULL;
@@ -161,7 +184,7 @@ static ff_status add_point(planning *p, const study_grid *grid, const study_valu
   *point = (sweep_point){.number = (uint32_t)plan->points.count + 1,
                          .grid = grid,
                          .trace = find_trace(plan, chosen[AXIS_TRACE]->text),
-                         .machine = sweep_find_machine(plan, chosen[AXIS_MACHINE]->text),
+                         .machine = sweep_find_machine(plan, chosen[AXIS_MACHINE], chosen[AXIS_TRACE]),
                          .memory = chosen[AXIS_MEMORY]->text};
   point->values = ff_arena_alloc(&plan->arena, (plan->parameters.count + 1) * sizeof *point->values);
   for (size_t i = 0; i < plan->parameters.count; i++) {
@@ -238,6 +261,8 @@ ff_status sweep_plan_make(const study *study, uint64_t limit, sweep_plan *plan, 
 void sweep_plan_free(sweep_plan *plan) {
   for (size_t i = 0; i < plan->traces.count; i++) {
     free(plan->traces.items[i]->path);
+    free(plan->traces.items[i]->machine);
+    free(plan->traces.items[i]->lost);
     free(plan->traces.items[i]);
   }
   for (size_t i = 0; i < plan->machines.count; i++) {

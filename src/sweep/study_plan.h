@@ -19,10 +19,13 @@ typedef struct sweep_trace {
   const char *name;  /* as the study has it */
   char *path;        /* owned; absolute */
   char checksum[17]; /* of its contents */
+  char *machine;     /* owned; for grids that name none: the one it was recorded on, or the default */
+  char *lost;        /* owned; the one it was recorded on, where that is not there; NULL: it is, or none is known */
+  bool alone;        /* a grid names no machine for it */
 } sweep_trace;
 
 typedef struct sweep_machine {
-  const char *name; /* as the study has it */
+  const char *name; /* as the study has it, or the recording */
   char *path;       /* owned; absolute */
   char *text;       /* owned; the whole file */
   char hash[SWEEP_KEY];

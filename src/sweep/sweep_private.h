@@ -16,7 +16,8 @@ typedef struct planning {
 
 /* The path in the study's folder, as a new text. */
 char *sweep_path_in(const char *folder, const char *path);
-const sweep_machine *sweep_find_machine(const sweep_plan *plan, const char *name);
+/* The machine of this name, or the trace's own where `machine` is NULL. */
+const sweep_machine *sweep_find_machine(const sweep_plan *plan, const study_value *machine, const study_value *trace);
 
 /* ---- study_check.c ---- */
 

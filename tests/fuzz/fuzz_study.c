@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   FF_ASSERT(study.grids.count);
   for (size_t i = 0; i < study.grids.count; i++) {
     const study_grid *grid = study.grids.items[i];
-    FF_ASSERT(grid->axes[AXIS_TRACE] && grid->axes[AXIS_MACHINE] && grid->axes[AXIS_MEMORY] && study_grid_size(grid));
+    FF_ASSERT(grid->axes[AXIS_TRACE] && grid->axes[AXIS_MEMORY] && study_grid_size(grid));
     for (int axis = 0; axis < AXIS_COUNT; axis++) {
       if (!grid->axes[axis]) continue;
       FF_ASSERT(grid->axes[axis]->values.count &&

@@ -124,6 +124,32 @@ run "$farfault" sweep study.yaml --dry-run
 expect test "$(grep -c '' out)" -gt 20
 cp "$source/machines/gtx480.yaml" mine.yaml
 
+# ---- a study without machines ----
+# Each recording has the machine that it was made on, as under `farfault sim`; where that is gone the default, which is said once.
+run "$farfault" record -o v100.fft --machine v100 "$workloads/vectoradd" 5000
+expect_status 0
+cp mine.yaml own.yaml
+run "$farfault" record -o own.fft --machine own.yaml "$workloads/vectoradd" 6000
+expect_status 0
+printf 'trace: [a.fft, v100.fft, own.fft]\nmemory: [copy, demand]\nset: {fault_us: 20}\n' >bare.yaml
+run "$farfault" sweep bare.yaml -o bare.db
+expect_status 0
+expect test "$(grep -c 'is not there' err)" -eq 0
+expect test "$(sqlite3 bare.db "SELECT group_concat(trace || ' ' || machine) FROM (SELECT * FROM points WHERE memory = 'copy' ORDER BY point)")" = "a.fft h200,v100.fft v100,own.fft $work/own.yaml"
+run "$farfault" sim v100.fft --memory demand --set fault_us=20 --json sim.json
+expect_status 0
+expect test "$(sqlite3 bare.db "SELECT time_ps FROM results WHERE trace = 'v100.fft' AND memory = 'demand'")" = "$(python3 -c 'import json; print(json.load(open("sim.json"))["runs"][0]["time_ps"])')"
+rm own.yaml
+run "$farfault" sweep bare.yaml -o gone.db
+expect_status 0
+expect_err "own.fft: the machine of the recording, $work/own.yaml, is not there: h200 is simulated ('machine' in the study chooses another)"
+expect test "$(grep -c 'is not there' err)" -eq 1
+expect test "$(sqlite3 gone.db "SELECT DISTINCT machine FROM points WHERE trace = 'own.fft'")" = h200
+printf 'trace: own.fft\nmachine: gtx480\nmemory: copy\n' >named.yaml
+run "$farfault" sweep named.yaml --dry-run
+expect_status 0
+expect test "$(grep -c 'is not there' err)" -eq 0
+
 # ---- points that fail ----
 "$farfault" record -o c.fft "$workloads/vectoradd" 100000 >out 2>&1
 printf 'trace: c.fft\nmachine: gtx480\nmemory: [copy, demand]\ngpu-memory: 50%%\n' >small.yaml

@@ -49,7 +49,7 @@ static int print(const configuration *c) {
   table_start(&t, "lllw");
   table_names(&t, (const char *const[]){"option", "value", "of", "from", NULL});
   for (size_t i = 0; i < c->values.count; i++) add_row(c, &c->values.items[i], &t);
-  add_default(c, "machine", SESSION_DEFAULT_MACHINE, &t);
+  add_default(c, "machine", MACHINE_DEFAULT, &t);
   add_default(c, "memory", CLI_DEFAULT_MANAGERS, &t);
   table_write(&t, 0, &out);
   if (!c->files[0] && !c->files[1])

@@ -135,7 +135,7 @@ void cli_choose_machine(cli_setup *setup, const trace_file_info *info) {
   if (setup->machine[0] || !machine || !*machine || strlen(machine) >= sizeof setup->machine) return;
   if (machine_spec_load(machine, &spec, &error)) {
     cli_fail(0, "the machine of the recording, %s, is not there: %s is simulated (--machine chooses another)", machine,
-             SESSION_DEFAULT_MACHINE);
+             MACHINE_DEFAULT);
     return;
   }
   strcpy(setup->machine, machine);

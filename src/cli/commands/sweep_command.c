@@ -181,6 +181,16 @@ static int run_points(const arguments *a, const sweep_plan *plan, const sweep_cl
   return status;
 }
 
+/* Where `farfault sim` says it too. */
+static void say_lost_machines(const sweep_plan *plan) {
+  for (size_t i = 0; i < plan->traces.count; i++)
+    if (plan->traces.items[i]->lost && plan->traces.items[i]->alone)
+      cli_fail(
+          0,
+          "%s: the machine of the recording, %s, is not there: %s is simulated ('machine' in the study chooses another)",
+          plan->traces.items[i]->name, plan->traces.items[i]->lost, plan->traces.items[i]->machine);
+}
+
 static int sweep_study(const arguments *a, const sweep_cluster *cluster, bool *lost) {
   char *text;
   size_t size;
@@ -196,6 +206,7 @@ static int sweep_study(const arguments *a, const sweep_cluster *cluster, bool *l
   int result = CLI_BAD_FILE;
   if (status) cli_fail(0, "%s", error.message);
   else {
+    say_lost_machines(&plan);
     result = a->dry_run ? dry_run(a, &plan) : run_points(a, &plan, cluster, lost);
     sweep_plan_free(&plan);
   }
@@ -230,7 +241,8 @@ static int sweep(int argc, char **argv) {
       parse,
       "STUDY",
       "Simulates every point of a study - traces x machines x memory managers x parameters - and puts the results into a database "
-      "(SQLite). A sweep that was interrupted goes on where it was.\v"
+      "(SQLite). A sweep that was interrupted goes on where it was. A study without machines takes those that its programs were "
+      "recorded on.\v"
       "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
       "  printf 'trace: saxpy.fft\\nmachine: [gtx480, h200]\\n' >saxpy.yaml\n"
       "  printf 'memory: [copy, demand, uvm]\\n' >>saxpy.yaml\n"

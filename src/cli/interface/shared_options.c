@@ -53,7 +53,7 @@ static const struct argp_option simulated_options[] = {
      "below without its dashes, or a value of the machine (uvm+evict=lru:64K+gpu-memory=50%+fault_us=5)",
      1},
     {"machine", 'M', "NAME|FILE", 0,
-     "the GPU: a name that `farfault list machines` prints, or a machine file (default: " SESSION_DEFAULT_MACHINE
+     "the GPU: a name that `farfault list machines` prints, or a machine file (default: " MACHINE_DEFAULT
      "; of a trace: the machine that it was recorded on)",
      1},
 #define X(id, name, variable, pages, value, help) {name, KEY_CHOICE + SIM_CHOICE_##id, value, 0, help, 1},

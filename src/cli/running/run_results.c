@@ -165,7 +165,7 @@ void run_results_print(const run_job *job, const run_results *results, FILE *to)
                 "(%" PRIu32 " more process%s of the program opened the GPU and launched nothing; --verbose shows %s)\n",
                 idle, idle > 1 ? "es" : "", idle > 1 ? "them" : "it");
   if (!job->setup->machine_chosen)
-    ff_text_add(&text, "(" SESSION_DEFAULT_MACHINE " is the default machine; --machine chooses another)\n");
+    ff_text_add(&text, "(" MACHINE_DEFAULT " is the default machine; --machine chooses another)\n");
   ff_text shown = {0};
   cli_wrap(text.chars ? text.chars : "", cli_text_width(fileno(to)), 0, &shown);
   if (shown.chars) fwrite(shown.chars, 1, shown.length, to);

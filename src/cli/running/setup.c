@@ -164,7 +164,7 @@ static ff_status check_choices(cli_setup *setup, machine_spec *spec, ff_error *e
 
 ff_status cli_setup_check(cli_setup *setup, ff_error *error) {
   if (!setup->managers[0]) strcpy(setup->managers, CLI_DEFAULT_MANAGERS);
-  if (!setup->machine[0]) strcpy(setup->machine, SESSION_DEFAULT_MACHINE);
+  if (!setup->machine[0]) strcpy(setup->machine, MACHINE_DEFAULT);
   ff_status status = make_absolute(setup, error);
   if (status) return status;
   machine_spec spec;

@@ -87,6 +87,9 @@ static inline double spec_copy_share(const machine_spec *spec) {
  * FF_INVALID: there is no such map. */
 struct hash_spec;
 ff_status machine_spec_hash(const machine_spec *spec, struct hash_spec *hash, ff_error *error);
+/* What is simulated where nothing was said: the newest bundled machine, whose compute capability runs what today's nvcc
+ * makes without options. */
+#define MACHINE_DEFAULT "h200"
 /* Reads a machine file. `name` is a file name, or the bare name of a bundled machine (looked up in $FARFAULT_MACHINES,
  * then next to the program, then in the installed data folder). Unknown keys, missing ones, values out of range and a
  * value without a source are errors "file:line:column: ...". */

@@ -35,6 +35,15 @@ static void one_grid(void **state) {
   study_free(&s);
 }
 
+/* A machine need not be named: the plan takes that of each recording. */
+static void no_machine(void **state) {
+  study s;
+  assert_int_equal(read_text("trace: [a.fft, b.fft]\nmemory: copy\n", &s, NULL), FF_OK);
+  assert_null(s.grids.items[0]->axes[AXIS_MACHINE]);
+  assert_int_equal(study_grid_size(s.grids.items[0]), 2);
+  study_free(&s);
+}
+
 /* What stands at the top is of those that do not say it themselves, wherever it stands. */
 static void inheritance(void **state) {
   study s;
@@ -71,7 +80,7 @@ static void mistakes(void **state) {
       {"set: 4\n", "s.yaml:1:1: 'set' holds values of the machine"},
       {"trace: a\ntrace: b\n", "s.yaml:2:1: 'trace' is given twice"},
       {"trace: a\nmachine: b\n", "s.yaml:1:1: this grid has no 'memory'"},
-      {"points:\n- {memory: c, trace: d}\n", "s.yaml:2:4: this point has no 'machine'"},
+      {"points:\n- {machine: c, trace: d}\n", "s.yaml:2:4: this point has no 'memory'"},
       {"points:\n- {memory: [c]}\n", "s.yaml:2:4: a point has one 'memory'"},
       {"trace: []\n", "s.yaml:1:1: the list of 'trace' is empty"},
       {"trace: {a: b}\n", "s.yaml:1:1: 'trace' is one value, or a list of them"},
@@ -108,7 +117,8 @@ static void sizes_do_not_wrap(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_grid), cmocka_unit_test(inheritance),
-                                     cmocka_unit_test(mistakes), cmocka_unit_test(sizes_do_not_wrap)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_grid), cmocka_unit_test(no_machine),
+                                     cmocka_unit_test(inheritance), cmocka_unit_test(mistakes),
+                                     cmocka_unit_test(sizes_do_not_wrap)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
