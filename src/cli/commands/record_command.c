@@ -182,7 +182,9 @@ enum { KEY_PROFILE_RANGE = 512 };
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "the trace file to write (app.fft)", 0},
     {"machine", 'M', "NAME|FILE", 0,
-     "the GPU that the program finds (it may ask for its size), and that `farfault sim` takes if none is chosen", 0},
+     "the GPU that the program finds (it may ask for its size), and that `farfault sim` takes if none is chosen (default: " MACHINE_DEFAULT
+     ")",
+     0},
     {"profile-range", KEY_PROFILE_RANGE, "NAME", OPTION_ARG_OPTIONAL,
      "NVTX ranges of this name are what `farfault sim --profile-range` counts (default: from cudaProfilerStart to cudaProfilerStop)",
      0},

@@ -273,8 +273,8 @@ static int run(int argc, char **argv) {
       parse,
       "[--] PROGRAM [ARGUMENTS]",
       "Runs a CUDA program on a virtual GPU, and prints per memory manager how long it would take and what its memory would "
-      "do. The program's output and exit status are its own; the table goes to stderr. Options for farfault stand before "
-      "PROGRAM, everything after it is the program's.\v"
+      "do. A far-fault is an access of a kernel to a page that is not in GPU memory. The program's output and exit "
+      "status are its own; the table goes to stderr. Options for farfault stand before PROGRAM, everything after it is the program's.\v"
       "Example:\n  nvcc saxpy.cu -o saxpy\n"
       "  farfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n"
       "  farfault run -v --machine v100 --gpu-memory 4G -o saxpy.json ./saxpy 1000000\n\n"

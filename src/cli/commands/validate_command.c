@@ -473,7 +473,8 @@ static int validate_with(arguments *a) {
 }
 
 static const char help[] =
-    "Runs microbenchmarks on the virtual GPU and compares with measurements on real GPUs.\v"
+    "Runs microbenchmarks on the virtual GPU and compares with measurements on real GPUs. All rows take five to seven minutes on two cores that do "
+    "nothing else, and 20 to 40 where other work has them too; --quick takes some seconds.\v"
     "Example:\n  farfault validate --machine v100 --html v100.html\n"
     "  farfault validate --group latency --set l2_latency=210 -v\n\n"
     "ratio is the geometric mean of ours/silicon over a group's rows, error the mean of |ours/silicon - 1|, corr. the correlation of the "
