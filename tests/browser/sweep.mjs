@@ -126,6 +126,16 @@ expect('over the managers the lines are something else', (await one.inputValue('
 await one.check('#sweep-controls input[type=checkbox]');
 expect('logarithmic', await one.isChecked('#sweep-controls input[type=checkbox]'));
 
+// ---- several machines: one of them at first, so that no line goes through means over machines ----
+const both = points().concat(points().map((point) => ({ ...point, point: point.point + 9, machine: 'h200' })));
+const two = await page('machines.db', { points: both, total: both.length });
+expect('the first machine', await two.inputValue('[data-choice="only machine"]'), 'gtx480');
+expect('its dots', await two.getAttribute('#sweep-chart', 'data-marks'), '6');
+await two.selectOption('[data-choice="only machine"]', '');
+expect('those of all', await two.getAttribute('#sweep-chart', 'data-marks'), '12');
+await two.selectOption('[data-choice="a line per"]', 'machine');
+expect('a line per machine', await two.getAttribute('#sweep-chart', 'data-series'), 'gtx480|h200');
+
 // ---- the table ----
 expect('rows', (await column(one, '#sweep-table', 'point')).length, 9);
 await one.fill('#sweep-table input', 'uvm ratio<=2');

@@ -84,6 +84,9 @@ function showChart(points, dimensions, measures) {
   state.logarithmic = spread(points.filter(isDone).map((point) => point[state.y])) > 30;
   if (state.x === state.by)
     state.by = (across.find(({ key }) => key !== state.x) ?? dimensions.find(({ key }) => key !== state.x))?.key ?? state.x;
+  // A line through means over machines says little, and nothing where one of them refuses some points.
+  const machine = varying.find(({ key }) => key === 'machine' && key !== state.x && key !== state.by);
+  if (machine) state.kept.set(machine.key, valueText(machine.values[0]));
   // Whether the parameter means anything to the point's manager: where it does not, the point is there for comparison whatever is chosen.
   const used = new Set(
     points.flatMap((point) => dimensions.filter(({ key }) => point[key] !== null).map(({ key }) => `${key} ${point.memory}`)),
