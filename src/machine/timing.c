@@ -100,7 +100,8 @@ void timing_init(timing *t, const machine_spec *spec) {
                 .dram_per_byte = 1000 / spec->dram_gbs / spec_copy_share(spec)};
   pipes_init(t, spec, fixed);
   double channel_byte = 1000 / spec->dram_gbs * (double)spec->channels; /* at the peak */
-  double read = 1 / spec_read_share(spec), write = 2 / spec_copy_share(spec) - read;
+  double data = spec_data_share(spec), read = data / spec_read_share(spec),
+         write = 2 * data / spec_copy_share(spec) - read;
   const double ports[2][2] = {{spec->sm_read_bytes, spec->cluster_read_bytes},
                               {spec->sm_write_bytes, spec->cluster_write_bytes}};
   for (uint32_t n = 0; n <= 4; n++) {
@@ -110,8 +111,9 @@ void timing_init(timing *t, const machine_spec *spec) {
     }
     t->crossing[n] = port_time(n, spec->side_bytes, cycle);
     t->l2_service[n] = (ps)llround(n * TRACE_SECTOR_BYTES / spec->l2_bytes_per_cycle * cycle);
-    t->dram_read[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte * read);
-    t->dram_write[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte);
-    t->dram_mixed_write[n] = (ps)llround(n * TRACE_SECTOR_BYTES * channel_byte * write);
+    double bytes = n ? (double)(n + spec->dram_check_sectors) * TRACE_SECTOR_BYTES : 0;
+    t->dram_read[n] = (ps)llround(bytes * channel_byte * read);
+    t->dram_write[n] = (ps)llround(bytes * channel_byte);
+    t->dram_mixed_write[n] = (ps)llround(bytes * channel_byte * write);
   }
 }

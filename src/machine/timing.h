@@ -26,7 +26,7 @@ typedef struct timing {
   bool shares_banks; /* of the L1 and shared memory: what one of them takes, the other waits for */
   ps cycle, ahead, launch, block_launch, gpu_block_launch, block_start, barrier, barrier_warp;
   ps side, l1, l2_there, l2_back, l2_service[5], crossing[5]; /* by sectors */
-  ps dram_read[5], dram_write[5], dram_mixed_write[5];        /* of a channel, by sectors */
+  ps dram_read[5], dram_write[5], dram_mixed_write[5];        /* of a channel, by sectors, with check words */
   ps sm_port[2][5], cluster_port[2][5];                       /* to the SM and from it, by sectors */
   ps tlb_port, tlb_there, tlb_back, shared_tlb, walk_cache;
   ps dram_there, dram_back, dram_turn, t_rrd, t_rcd, t_rp, t_rc, t_cl, t_wr;

@@ -75,12 +75,14 @@ typedef struct machine_spec {
   bool like;       /* has values of another machine's file, too */
 } machine_spec;
 
-/* Of dram_gbs, for long streams: reads alone, and as many reads as writes. */
+/* Of what goes over DRAM's bus for a whole line, what is no check word. */
+static inline double spec_data_share(const machine_spec *spec) { return 4 / (4 + (double)spec->dram_check_sectors); }
+/* Of dram_gbs, for long streams of whole lines: data that is read, and as much read as written. */
 static inline double spec_read_share(const machine_spec *spec) {
-  return spec->dram_read_share > 0 ? spec->dram_read_share : 1;
+  return (spec->dram_read_share > 0 ? spec->dram_read_share : 1) * spec_data_share(spec);
 }
 static inline double spec_copy_share(const machine_spec *spec) {
-  return spec->dram_copy_share > 0 ? spec->dram_copy_share : 1;
+  return (spec->dram_copy_share > 0 ? spec->dram_copy_share : 1) * spec_data_share(spec);
 }
 
 /* The machine's address hash, as src/partition/hash.h takes it; a machine without `address_map` interleaves.

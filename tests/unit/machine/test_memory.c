@@ -330,12 +330,49 @@ static void test_dram_shares(void **state) {
   assert_true((double)c.kernel_ps >= least * NS && (double)c.kernel_ps < 1.1 * least * NS);
 }
 
-/* ---- writes in batches ---- */
-
 static void apart(machine_spec *s) { /* what is read and what is written would meet in banks */
   wide(s);
   s->bank_permutation = 1;
 }
+static void checked(machine_spec *s) {
+  wide(s);
+  s->dram_check_sectors = 1;
+}
+static void checked_shares(machine_spec *s) {
+  three_quarters(s);
+  s->dram_check_sectors = 1;
+}
+static void checked_batches(machine_spec *s) {
+  apart(s);
+  s->dram_write_batch = 16;
+  s->dram_check_sectors = 1;
+}
+static void stream_sectors(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint64_t l = 0; l < 16; l++) rig_access(w, TRACE_LOAD, 0, LINE((b * 8 + i) * 16 + l), 1);
+  trace_put_wait(w, 0);
+}
+/* A fifth sector goes with the four of a line, a second with one alone: reads, both directions, writes in batches. They
+ * are no bytes of the program. */
+static void test_check_words(void **state) {
+  const rig_kernel lines = {.blocks = 1024, .warps = 8, .warp = stream_loads};
+  sim_counters c = rig_run(checked, lines);
+  double reached = gbs(c.dram_read_bytes, c.kernel_ps);
+  assert_true(reached <= 0.8 * 384 && reached > 0.95 * 0.8 * 384);
+  assert_int_equal(c.dram_read_bytes, rig_run(wide, lines).dram_read_bytes);
+  c = rig_run(checked, (rig_kernel){.blocks = 1024, .warps = 8, .warp = stream_sectors});
+  reached = gbs(c.dram_read_bytes, c.kernel_ps);
+  assert_true(reached <= 384 / 2. && reached > 0.95 * 384 / 2);
+  const rig_kernel copies = {.blocks = 1024, .warps = 8, .warp = stream_copy};
+  c = rig_run(checked_shares, copies);
+  double least = 1.25 * ((double)c.dram_read_bytes / 0.75 + (double)c.dram_write_bytes * (4 - 1 / 0.75)) / 384; /* ns */
+  assert_true((double)c.kernel_ps >= least * NS && (double)c.kernel_ps < 1.1 * least * NS);
+  c = rig_run(checked_batches, copies);
+  least = 1.25 * (double)(c.dram_read_bytes + c.dram_write_bytes) / 384;
+  assert_true((double)c.kernel_ps >= 0.99 * least * NS && (double)c.kernel_ps < 1.1 * least * NS);
+}
+
+/* ---- writes in batches ---- */
+
 static void batches(machine_spec *s) { /* of 16 lines; to turn the bus takes as long as these */
   apart(s);
   s->dram_write_batch = 16;
@@ -515,6 +552,7 @@ int main(void) {
       cmocka_unit_test(test_an_atomic_operation_ends_with_its_last_lane),
       cmocka_unit_test(test_dram_bandwidth),
       cmocka_unit_test(test_dram_shares),
+      cmocka_unit_test(test_check_words),
       cmocka_unit_test(test_batches_turn_the_bus_once),
       cmocka_unit_test(test_reads_go_before_writes),
       cmocka_unit_test(test_an_open_row_is_used),

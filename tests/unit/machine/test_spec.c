@@ -215,6 +215,10 @@ static void peaks_are_what_the_file_makes(void **state) {
   near(peaks.link, 16);
   spec.dram_read_share = 0.75;
   near(machine_peaks_of(&spec).dram, 288);
+  spec.dram_check_sectors = 1; /* to the four of a line */
+  near(machine_peaks_of(&spec).dram, 230.4);
+  spec.dram_copy_share = 0.5;
+  near(spec_copy_share(&spec), 0.4);
   spec.sm_read_bytes = 16;
   near(machine_peaks_of(&spec).l2, 15 * 16 * 1.4);
   spec.cluster_sms = 4; /* four clusters, the last one of three SMs */
