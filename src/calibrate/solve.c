@@ -44,7 +44,7 @@ void calibrate_solve(calibrate_result *r, const machine_spec *base) {
   double clock = median(r, FIGURE_clock_mhz), walk_cache = median(r, FIGURE_walk_cache_latency),
          schedulers = (double)base->schedulers, side = base->l2_copies ? base->side_latency / 2 : 0;
   if (!isfinite(walk_cache)) walk_cache = base->walk_cache_latency;
-  double burst = 32 * (double)base->channels /
+  double burst = spec_sector_bytes(base) * (double)base->channels /
                  (isfinite(median(r, FIGURE_dram_gbs)) ? median(r, FIGURE_dram_gbs) : base->dram_gbs);
   solve_blocks(r, base);
   solve(r, FIGURE_tlb_miss_latency, FIGURE_tlb_near_cycles, 1, -(double)base->walk_levels * walk_cache);

@@ -62,7 +62,7 @@ bool properties_atomics(const int *operations, unsigned count, unsigned *capabil
 
 /* The memory's clock as drivers count it, half the data rate of a pin: dram_clock_mhz, or a multiple where that is a
  * command clock of more than two transfers (GDDR5). Times 2 and the bus it is dram_gbs, within rounding, unless
- * dram_gbs alone was set. */
+ * dram_gbs alone was set, or is less, as on GeForce boards, whose memory runs slower under CUDA. */
 double properties_memory_clock_mhz(const machine_spec *machine);
 uint64_t properties_bus_bits(const machine_spec *machine); /* the machine's, or what dram_gbs needs in whole 32 bits */
 

@@ -77,6 +77,10 @@ typedef struct machine_spec {
 
 /* Of what goes over DRAM's bus for a whole line, what is no check word. */
 static inline double spec_data_share(const machine_spec *spec) { return 4 / (4 + (double)spec->dram_check_sectors); }
+/* Bytes of whole lines' data that the bus could carry while it carries a sector alone, with its check words. */
+static inline double spec_sector_bytes(const machine_spec *spec) {
+  return 32 * (1 + (double)spec->dram_check_sectors) * spec_data_share(spec);
+}
 /* Of dram_gbs, for long streams of whole lines: data that is read, and as much read as written. */
 static inline double spec_read_share(const machine_spec *spec) {
   return (spec->dram_read_share > 0 ? spec->dram_read_share : 1) * spec_data_share(spec);

@@ -158,6 +158,19 @@ static void older_l1s_have_all_that_is_left(void **state) {
     assert_int_equal(allocation_l1(&spec, shared), 64 * KIB - shared);
 }
 
+/* GeForce boards tell programs their memory's highest clock and run it at another under CUDA. */
+static double mhz_under_cuda(const machine_spec *spec, const char *name) {
+  static const struct {
+    const char *name;
+    double mhz;
+  } boards[] = {{"rtx2080ti", 6800}, {"rtx3090", 9501}, {"rtx4090", 10251}, {"rtx5090", 13801}};
+  for (size_t i = 0; i < sizeof boards / sizeof *boards; i++)
+    if (!strcmp(boards[i].name, name)) {
+      assert_true(boards[i].mhz < spec->dram_clock_mhz);
+      return boards[i].mhz;
+    }
+  return spec->dram_clock_mhz;
+}
 /* Bandwidth is two transfers per memory clock over the bus, and the channels make up the bus. */
 static void boards_have_the_bandwidth_of_their_bus(void **state) {
   static const struct {
@@ -170,7 +183,7 @@ static void boards_have_the_bandwidth_of_their_bus(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     machine_spec spec;
     assert_int_equal(machine_spec_load(rows[i].name, &spec, NULL), FF_OK);
-    double gbs = 2 * spec.dram_clock_mhz * (double)rows[i].bus / 8 / 1000;
+    double gbs = 2 * mhz_under_cuda(&spec, rows[i].name) * (double)rows[i].bus / 8 / 1000;
     if (spec.dram_gbs < gbs * 0.998 || spec.dram_gbs > gbs * 1.002)
       fail_msg("%s: %g GB/s, its bus has %g", rows[i].name, spec.dram_gbs, gbs);
     assert_int_equal(spec.channels * rows[i].channel, rows[i].bus);
