@@ -234,9 +234,9 @@ static void read_map(core_warp *w, const exec_instr *i, uint32_t lane, tensor_bo
   at.side = &map_access;
   uint64_t address = core_bulk_address(w, &bulk->map, lane);
   memcpy(&box->map, core_bytes_at(w, &at, lane, address, sizeof box->map, 64), sizeof box->map);
-  if (box->map.magic != TENSOR_MAP_MAGIC)
-    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address, "there is no tensor map at 0x%llx",
-               (unsigned long long)address);
+  const char *wrong = tensor_map_own(&box->map);
+  if (wrong)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address, "%s at 0x%llx", wrong, (unsigned long long)address);
   if (box->map.rank != bulk->dimensions || box->map.im2col != bulk->im2col)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,
                "the tensor map at 0x%llx is of a%s tensor of %u dimensions", (unsigned long long)address,
@@ -534,11 +534,13 @@ static void replace_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
   } else {
     memcpy(&made, map, sizeof made);
     begin_blank(&made);
+    const char *wrong = tensor_map_own(&made);
+    if (wrong)
+      core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address, "%s at 0x%llx", wrong,
+                 (unsigned long long)address);
     uint64_t value = r->wide ? exec_u64(&w->x, r->value)[lane] : word_of(w, r->value, lane);
-    if (made.magic != TENSOR_MAP_MAGIC || !replace_field(&made, r, value))
-      core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address,
-                 made.magic != TENSOR_MAP_MAGIC ? "there is no tensor map here"
-                                                : "a tensor map cannot have this value");
+    if (!replace_field(&made, r, value))
+      core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address, "a tensor map cannot have this value");
     memcpy(map, &made, sizeof made);
   }
   tell_written(w, lane, shared ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL, address, sizeof *map);

@@ -2,10 +2,12 @@
 /* A tensor map: what cuTensorMapEncodeTiled writes and cp.async.bulk.tensor reads (PTX ISA, "Tensors"; CUDA Driver API,
  * "Tensor Map Object Management"). To programs its 128 bytes are opaque; the layout here is farfault's own. One word
  * is left to them: CUTLASS clears bit 21 of the second one where a tensor has less than 128 KiB (with drivers up to
- * CUDA 13.1), which means something in NVIDIA's layout. */
+ * CUDA 13.1), which means something in NVIDIA's layout. A program that writes maps in that layout itself, without the
+ * driver, is understood, too: tensor_map_own. */
 #ifndef FF_EXEC_TENSOR_MAP_H
 #define FF_EXEC_TENSOR_MAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TENSOR_MAP_DIMENSIONS 5u
@@ -61,6 +63,10 @@ static inline uint32_t tensor_map_element(uint32_t type) {
   static const uint8_t bytes[TENSOR_MAP_TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
   return type < TENSOR_MAP_TYPES ? bytes[type] : 0;
 }
+
+/* Makes 128 bytes, in farfault's layout or a GPU's, a map in farfault's. NULL: done. Else what there is, as the
+ * beginning of a message that goes on with "at ADDRESS"; the bytes stay. */
+const char *tensor_map_own(tensor_map *map);
 
 /* Byte `at` of shared memory stands there after swizzling: chunks of 16 bytes change places within rows of 32, 64 or
  * 128 bytes, by the number of the row of 128 bytes, less `base`. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compute capability 9.0 through the driver API: launches in clusters with their documented errors, clusters that fit,
- * and tensor maps: what cuTensorMapEncode refuses, a tiled copy and an im2col copy against the same by hand. */
+ * and tensor maps: what cuTensorMapEncode refuses, a tiled copy and an im2col copy against the same by hand, maps of
+ * programs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,10 +74,12 @@ static const char text[] =
   "ld.param.u64 %a1, [out]; mov.u32 %i1, 0;\ncopy:\nmov.u32 %i2, area; add.u32 %i2, %i2, %i1;\n"                   \
   "cvt.u64.u32 %a2, %i1; add.u64 %a2, %a2, %a1; ld.shared.b32 %i2, [%i2]; st.global.b32 [%a2], %i2;\n"             \
   "add.u32 %i1, %i1, 4; setp.lt.u32 %p, %i1, %i0;\n@%p bra copy;\nret;\n}\n"
-    COPY("tiled", "2d", ".tile", "{%c0, %c1}], [mark]")
-        COPY("columns", "4d", ".im2col", "{%c0, %c1, %c2, %c3}], [mark], {%h0, %h1}");
+    COPY("tiled", "2d", ".tile", "{%c0, %c1}], [mark]") COPY(
+        "columns", "4d", ".im2col",
+        "{%c0, %c1, %c2, %c3}], [mark], {%h0, %h1}") ".visible .entry narrow(.param .u64 map)\n{\n.reg .u64 %a; ld.param.u64 %a, [map];\n"
+                                                     "tensormap.replace.tile.global_dim.global.b1024.b32 [%a], 0, 52; ret;\n}\n";
 
-static CUfunction ranks, fixed, tiled, columns;
+static CUfunction ranks, fixed, tiled, columns, narrow;
 static CUdeviceptr out, data;
 
 static int start(void **state) {
@@ -90,6 +93,7 @@ static int start(void **state) {
   succeed(cuModuleGetFunction(&fixed, module, "fixed"));
   succeed(cuModuleGetFunction(&tiled, module, "tiled"));
   succeed(cuModuleGetFunction(&columns, module, "columns"));
+  succeed(cuModuleGetFunction(&narrow, module, "narrow"));
   succeed(cuMemAlloc_v2(&out, 1 << 16));
   succeed(cuMemAlloc_v2(&data, 1 << 16));
   return 0;
@@ -266,6 +270,32 @@ static void copies_boxes(void **state) {
     for (int x = 0; x < 16; x++) assert_int_equal(found[y][x], y < 3 || 50 + x >= 60 ? 0 : host[y - 3][50 + x]);
 }
 
+/* A program may write a map itself, in the layout of GPUs, as the host code of CUTLASS's CuTe DSL does; and replace
+ * fields of such a map in memory. */
+static void reads_maps_of_programs(void **state) {
+  uint32_t host[32][64], found[8][16], expected[8][16];
+  for (uint32_t n = 0; n < 32 * 64; n++) host[n / 64][n % 64] = n * 2654435761u;
+  succeed(cuMemcpyHtoD_v2(data, host, sizeof host));
+  tensor_map_bytes map;
+  const uint32_t words[32] = {(uint32_t)data, (uint32_t)(data >> 32), 0x00040112, 256 / 16,         [8] = 59,
+                              [9] = 31,       [13] = 15u << 24,       [14] = 7,   [16] = 0xffffffff};
+  memcpy(&map, words, sizeof map);
+  copy(tiled, &map, (int[]){50, -3, 0, 0}, found, sizeof found);
+  for (int y = 0; y < 8; y++)
+    for (int x = 0; x < 16; x++) expected[y][x] = y < 3 || 50 + x >= 60 ? 0 : host[y - 3][50 + x];
+  assert_memory_equal(found, expected, sizeof found);
+  CUdeviceptr there = data + sizeof host;
+  succeed(cuMemcpyHtoD_v2(there, &map, sizeof map));
+  launch_config config = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
+  succeed(cuLaunchKernelEx(&config, narrow, (void *[]){&there}, NULL));
+  succeed(cuCtxSynchronize());
+  succeed(cuMemcpyDtoH_v2(&map, there, sizeof map));
+  copy(tiled, &map, (int[]){50, -3, 0, 0}, found, sizeof found);
+  for (int y = 0; y < 8; y++)
+    for (int x = 2; x < 16; x++) expected[y][x] = 0;
+  assert_memory_equal(found, expected, sizeof found);
+}
+
 /* A program may clear bit 21 of the map's second word, as CUTLASS does of small tensors: with the tensor at an address
  * that has that bit. */
 static void leaves_a_bit_to_programs(void **state) {
@@ -324,6 +354,7 @@ int main(void) {
       cmocka_unit_test(checks_tensor_maps),
       cmocka_unit_test(copies_boxes),
       cmocka_unit_test(copies_columns),
+      cmocka_unit_test(reads_maps_of_programs),
       cmocka_unit_test(leaves_a_bit_to_programs),
   };
   setenv("FARFAULT_MACHINE", "h200", 1);
