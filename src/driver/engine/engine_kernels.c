@@ -34,11 +34,11 @@ static const char *folder_list(void) {
   return list && *list ? list : NULL;
 }
 
-/* The file with most of the names, which may have come while the program ran; NULL: none. */
+/* The file with most of the names, which may have been written while the program ran; NULL: none. */
 static const char *best_file(const uint64_t *names, size_t count) {
   if (!folders && folder_list()) folders = kernel_folders_open(folder_list(), say);
-  const char *path = kernel_folders_best(folders, names, count);
-  return path || !kernel_folders_renew(folders) ? path : kernel_folders_best(folders, names, count);
+  kernel_folders_renew(folders);
+  return kernel_folders_best(folders, names, count);
 }
 
 /* ---- what a module defines ---- */

@@ -22,8 +22,9 @@
 #define INDEX_FORMAT "farfault kernels 1"
 
 typedef struct unit {
-  char *path;
+  char *path;       /* another one once the file has changed */
   const char *name; /* in `path`, behind the folder */
+  size_t folder;    /* its place among the folders */
   struct stat about;
   kernel_hashes hashes; /* sorted */
   bool known;           /* hashes are there */
@@ -36,8 +37,8 @@ typedef struct watched { /* a folder */
 } watched;
 
 struct kernel_folders {
-  FF_VEC(unit) units; /* by folder, then by name; behind them those that came later, */
-  size_t first;       /* from this one on */
+  FF_VEC(unit) units;
+  FF_VEC(char *) former; /* paths of files as they were before they changed: callers may hold them */
   FF_VEC(watched) folders;
   void (*say)(const char *message);
 };
@@ -151,23 +152,24 @@ static int by_name(const struct dirent **left, const struct dirent **right) {
   return strcmp((*left)->d_name, (*right)->d_name);
 }
 
-static void add_unit(kernel_folders *folders, const char *folder, const char *name) {
-  unit one = {0};
+static void add_unit(kernel_folders *folders, size_t folder, const char *name) {
+  unit one = {.folder = folder};
   ff_text path = {0};
-  ff_text_add(&path, "%s/%s", folder, name);
+  ff_text_add(&path, "%s/%s", folders->folders.items[folder].path, name);
   if (stat(path.chars, &one.about)) say(folders, "--kernels: %s: %s", path.chars, strerror(errno));
   else if (!S_ISREG(one.about.st_mode)) say(folders, "--kernels: %s is not a file: it is left out", path.chars);
   else {
     one.path = path.chars;
-    one.name = path.chars + strlen(folder) + 1;
+    one.name = path.chars + path.length - strlen(name);
     FF_PUSH(&folders->units, one);
     return;
   }
   free(path.chars);
 }
 
-static void add_folder(kernel_folders *folders, const char *folder) {
+static void add_folder(kernel_folders *folders, size_t number) {
   struct dirent **entries;
+  const char *folder = folders->folders.items[number].path;
   int count = scandir(folder, &entries, is_text, by_name);
   if (count < 0) {
     say(folders, "--kernels: %s: %s", folder, strerror(errno));
@@ -175,7 +177,7 @@ static void add_folder(kernel_folders *folders, const char *folder) {
   }
   size_t first = folders->units.count;
   for (int i = 0; i < count; i++) {
-    add_unit(folders, folder, entries[i]->d_name);
+    add_unit(folders, number, entries[i]->d_name);
     free(entries[i]);
   }
   free(entries);
@@ -203,29 +205,30 @@ kernel_folders *kernel_folders_open(const char *list, void (*say_it)(const char 
   while ((folder = strsep(&rest, ":"))) {
     if (!*folder) continue;
     FF_PUSH(&folders->folders, (watched){.path = ff_strdup(folder)});
-    add_folder(folders, folder);
+    add_folder(folders, folders->folders.count - 1);
   }
-  folders->first = folders->units.count;
   free(names);
   return folders;
 }
 
-static unit *find_unit(const kernel_folders *folders, const char *folder, const char *name) {
-  size_t length = strlen(folder);
-  for (size_t i = 0; i < folders->units.count; i++) {
-    unit *one = &folders->units.items[i];
-    if (one->name == one->path + length + 1 && !strncmp(one->path, folder, length) && !strcmp(one->name, name))
-      return one;
-  }
+static unit *find_unit(const kernel_folders *folders, size_t folder, const char *name) {
+  for (size_t i = 0; i < folders->units.count; i++)
+    if (folders->units.items[i].folder == folder && !strcmp(folders->units.items[i].name, name))
+      return &folders->units.items[i];
   return NULL;
 }
 
-/* A file that was looked at while it was being written has changed since. */
-static bool read_changed(const kernel_folders *folders, unit *one) {
+/* A compiler writes a file again, and one that was looked at while it was being written has changed since. What the
+ * file holds now has a path of its own, so that it is not taken for what it was. */
+static bool read_changed(kernel_folders *folders, unit *one) {
   struct stat about;
   if (stat(one->path, &about) ||
       (about.st_size == one->about.st_size && same_time(&about.st_mtim, &one->about.st_mtim)))
     return false;
+  char *path = ff_strdup(one->path);
+  FF_PUSH(&folders->former, one->path);
+  one->name = path + (one->name - one->path);
+  one->path = path;
   one->about = about;
   one->hashes.count = 0;
   read_unit(folders, one);
@@ -233,9 +236,9 @@ static bool read_changed(const kernel_folders *folders, unit *one) {
 }
 
 /* The index is left as it is: the next process reads these files once more and writes it. */
-static void add_new_units(kernel_folders *folders, const char *folder) {
+static void add_new_units(kernel_folders *folders, size_t folder) {
   struct dirent **entries;
-  int count = scandir(folder, &entries, is_text, by_name);
+  int count = scandir(folders->folders.items[folder].path, &entries, is_text, by_name);
   for (int i = 0; i < count; i++) {
     size_t before = folders->units.count;
     if ((entries[i]->d_type == DT_REG || entries[i]->d_type == DT_LNK || entries[i]->d_type == DT_UNKNOWN) &&
@@ -261,10 +264,9 @@ static bool may_have_more(watched *folder) {
 bool kernel_folders_renew(kernel_folders *folders) {
   size_t before = folders ? folders->units.count : 0;
   bool changed = false;
-  for (size_t i = folders ? folders->first : 0; i < before; i++)
-    changed = read_changed(folders, &folders->units.items[i]) || changed;
+  for (size_t i = 0; i < before; i++) changed = read_changed(folders, &folders->units.items[i]) || changed;
   for (size_t i = 0; folders && i < folders->folders.count; i++)
-    if (may_have_more(&folders->folders.items[i])) add_new_units(folders, folders->folders.items[i].path);
+    if (may_have_more(&folders->folders.items[i])) add_new_units(folders, i);
   return folders && (changed || folders->units.count > before);
 }
 
@@ -274,7 +276,8 @@ void kernel_folders_close(kernel_folders *folders) {
     free(folders->units.items[i].hashes.items);
   }
   for (size_t i = 0; folders && i < folders->folders.count; i++) free(folders->folders.items[i].path);
-  if (folders) free(folders->units.items), free(folders->folders.items);
+  for (size_t i = 0; folders && i < folders->former.count; i++) free(folders->former.items[i]);
+  if (folders) free(folders->units.items), free(folders->folders.items), free(folders->former.items);
   free(folders);
 }
 
@@ -287,13 +290,21 @@ static size_t defined_in(const unit *one, const uint64_t *names, size_t count) {
   return found;
 }
 
+/* Of two that define as many of the names. */
+static bool stands_before(const unit *one, const unit *other) {
+  const struct timespec *a = &one->about.st_mtim, *b = &other->about.st_mtim;
+  if (one->folder != other->folder) return one->folder < other->folder;
+  if (!same_time(a, b)) return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+  return strcmp(one->name, other->name) < 0;
+}
+
 const char *kernel_folders_best(const kernel_folders *folders, const uint64_t *names, size_t count) {
   size_t most = 0;
-  const char *best = NULL;
+  const unit *best = NULL;
   for (size_t i = 0; folders && i < folders->units.count; i++) {
     const unit *one = &folders->units.items[i];
     size_t found = defined_in(one, names, count);
-    if (found > most) best = one->path, most = found;
+    if (found > most || (found && found == most && stands_before(one, best))) best = one, most = found;
   }
-  return best;
+  return best ? best->path : NULL;
 }

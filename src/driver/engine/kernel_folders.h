@@ -22,13 +22,13 @@ typedef struct kernel_folders kernel_folders;
 kernel_folders *kernel_folders_open(const char *list, void (*say)(const char *message));
 void kernel_folders_close(kernel_folders *folders);
 
-/* The file that defines most of the names (hashes of kernel_name.h), at least one of them; of several, the first in the
- * order of the folders and of their files' names. NULL: none defines any. The path lives as long as `folders`. */
+/* The file that defines most of the names (hashes of kernel_name.h), at least one of them; of several, one of the first
+ * folder, there the one written last (by name where that is the same). NULL: none defines any. The path lives as long
+ * as `folders`; a file that changes has another pointer from then on. */
 const char *kernel_folders_best(const kernel_folders *folders, const uint64_t *names, size_t count);
 
-/* Looks for .ptx files that have come into the folders since: a program may write the PTX of what it compiles there.
- * They stand behind all others, and are read again when they change (one may have been half written). A file that was
- * there at first keeps what it had. True: there are new ones, or changed ones. */
+/* Looks for .ptx files that have come into the folders since, or have changed: a program may write the PTX of what it
+ * compiles there, and several of its kernels into one file, one after the other. True: there are such. */
 bool kernel_folders_renew(kernel_folders *folders);
 
 /* Appends the hash of each kernel and each variable that the PTX text defines. False: it is no PTX. */

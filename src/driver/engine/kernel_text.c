@@ -121,8 +121,10 @@ typedef struct kernel {
   size_t begin, end;
 } kernel;
 
+#define KEPT_BYTES (1u << 20) /* a file of no more is kept whole: a compiler may write the next kernel over it */
+
 struct kernel_text {
-  char *path;
+  char *path, *whole; /* whole: NULL where the file is read again */
   struct stat about;
   ff_text shared;
   FF_VEC(kernel) kernels; /* sorted by hash */
@@ -173,6 +175,7 @@ ff_status kernel_text_open(const char *path, kernel_text **out, ff_error *error)
     add_shared(text, chars, length);
     if (text->kernels.count)
       qsort(text->kernels.items, text->kernels.count, sizeof *text->kernels.items, compare_kernels);
+    if (length <= KEPT_BYTES) text->whole = chars, chars = NULL;
     *out = text;
   } else kernel_text_close(text);
   free(chars);
@@ -183,6 +186,7 @@ void kernel_text_close(kernel_text *text) {
   if (!text) return;
   drop_kernels(text);
   free(text->shared.chars);
+  free(text->whole);
   free(text->path);
   free(text);
 }
@@ -208,19 +212,27 @@ const char *kernel_text_next(const kernel_text *text, size_t index) {
   return index < text->kernels.count ? text->kernels.items[index].name : NULL;
 }
 
+static bool read_part(const kernel_text *text, size_t begin, size_t length, char *to) {
+  struct stat now;
+  if (text->whole) {
+    memcpy(to, text->whole + begin, length);
+    return true;
+  }
+  int fd = open(text->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  bool same = fd >= 0 && !fstat(fd, &now) && now.st_size == text->about.st_size &&
+              now.st_mtim.tv_sec == text->about.st_mtim.tv_sec && now.st_mtim.tv_nsec == text->about.st_mtim.tv_nsec;
+  if (same) same = pread(fd, to, length, (off_t)begin) == (ssize_t)length;
+  if (fd >= 0) close(fd);
+  return same;
+}
+
 ff_status kernel_text_read(const kernel_text *text, const char *name, char **statement, size_t *length,
                            ff_error *error) {
   const kernel *found = find_kernel(text, name);
-  struct stat now;
   if (!found) return ff_fail(error, FF_NOT_FOUND, "%s: no kernel '%s'", text->path, name);
-  int fd = open(text->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   *length = found->end - found->begin;
   *statement = ff_alloc(*length + 1);
-  bool same = fd >= 0 && !fstat(fd, &now) && now.st_size == text->about.st_size &&
-              now.st_mtim.tv_sec == text->about.st_mtim.tv_sec && now.st_mtim.tv_nsec == text->about.st_mtim.tv_nsec;
-  if (same) same = pread(fd, *statement, *length, (off_t)found->begin) == (ssize_t)*length;
-  if (fd >= 0) close(fd);
-  if (same) return FF_OK;
+  if (read_part(text, found->begin, *length, *statement)) return FF_OK;
   free(*statement);
   return ff_fail(error, FF_IO, "%s has changed while the program runs", text->path);
 }

@@ -36,8 +36,8 @@ const char *kernel_text_shared(const kernel_text *text, size_t *length);
 /* The kernel as the file has its name; NULL: it has none such, or is not taken apart. Both live as long as the text. */
 const char *kernel_text_name(const kernel_text *text, const char *name);
 const char *kernel_text_next(const kernel_text *text, size_t index); /* by index; NULL: no more */
-/* The statement of a kernel that kernel_text_name has given, NUL-terminated; the caller frees it. FF_IO: the file is
- * not what it was. */
+/* The statement of a kernel that kernel_text_name has given, NUL-terminated; the caller frees it. FF_IO: the file,
+ * of more than a MiB, is not what it was. */
 ff_status kernel_text_read(const kernel_text *text, const char *name, char **statement, size_t *length,
                            ff_error *error);
 

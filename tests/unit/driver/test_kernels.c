@@ -231,15 +231,26 @@ static void kernels_come_from_the_folder(void **state) {
   (void)cudaGetLastError();
 }
 
-/* Kernels are read when they are first used: the file must still be what it was. */
-static void a_file_that_changes_is_refused(void **state) {
+/* Kernels are read when they are first used: of a small file from memory, a large one must still be what it was. */
+static void a_large_file_that_changes_is_refused(void **state) {
   (void)state;
-  write_text(folders[1], "changing.ptx", PTX_HEAD KERNEL("early_kernel", 30) KERNEL("late_kernel", 31));
   kernel_text *text;
   char path[128], *statement;
   size_t length;
   ff_error error;
   snprintf(path, sizeof path, "%s/changing.ptx", folders[1]);
+  write_text(folders[1], "changing.ptx", PTX_HEAD KERNEL("early_kernel", 30) KERNEL("late_kernel", 31));
+  assert_int_equal(kernel_text_open(path, &text, &error), FF_OK);
+  write_text(folders[1], "changing.ptx", PTX_HEAD KERNEL("late_kernel", 32));
+  assert_int_equal(kernel_text_read(text, "late_kernel", &statement, &length, &error), FF_OK);
+  assert_non_null(strstr(statement, "[%p], 31;"));
+  free(statement);
+  kernel_text_close(text);
+  ff_text large = {0};
+  ff_text_add(&large, "%s", PTX_HEAD KERNEL("early_kernel", 30) KERNEL("late_kernel", 31));
+  while (large.length <= 1 << 20) ff_text_add(&large, "// one more line\n");
+  write_text(folders[1], "changing.ptx", large.chars);
+  free(large.chars);
   assert_int_equal(kernel_text_open(path, &text, &error), FF_OK);
   assert_int_equal(kernel_text_read(text, "late_kernel", &statement, &length, &error), FF_OK);
   assert_true(!strncmp(statement, ".visible .entry late_kernel", 27) && statement[length - 1] == '}');
@@ -482,7 +493,7 @@ static void files_that_come_later_count(void **state) {
   assert_non_null(mkdtemp(folder));
   write_text(folder, "m.ptx", PTX_HEAD KERNEL("early", 1));
   kernel_folders *opened = kernel_folders_open(folder, hear);
-  const char *first = kernel_folders_best(opened, &early, 1);
+  assert_string_equal(strrchr(kernel_folders_best(opened, &early, 1), '/'), "/m.ptx");
   assert_false(kernel_folders_renew(opened));
   assert_null(kernel_folders_best(opened, &late, 1));
   write_text(folder, "a.ptx", PTX_HEAD KERNEL("early", 1) KERNEL("late", 1));
@@ -491,7 +502,7 @@ static void files_that_come_later_count(void **state) {
   const char *found = kernel_folders_best(opened, &late, 1);
   assert_non_null(found);
   assert_string_equal(strrchr(found, '/'), "/a.ptx");
-  assert_ptr_equal(kernel_folders_best(opened, &early, 1), first); /* it stands behind what was there */
+  assert_ptr_equal(kernel_folders_best(opened, &early, 1), found); /* it was written last */
   assert_false(kernel_folders_renew(opened));                      /* each is added once */
   write_text(folder, "half.ptx", PTX_HEAD KERNEL("whole", 1));     /* one that goes on being written */
   assert_true(kernel_folders_renew(opened));
@@ -504,13 +515,36 @@ static void files_that_come_later_count(void **state) {
   assert_true(kernel_folders_renew(opened));
   assert_null(kernel_folders_best(opened, &latest, 1)); /* it has what it has now */
   write_text(folder, "m.ptx", PTX_HEAD KERNEL("early", 1) KERNEL("latest", 1));
-  assert_false(kernel_folders_renew(opened)); /* one that was there at first keeps what it had */
+  assert_true(kernel_folders_renew(opened)); /* so has one that was there at first */
+  const char *again = kernel_folders_best(opened, &latest, 1);
+  assert_string_equal(strrchr(again, '/'), "/m.ptx");
+  assert_ptr_equal(kernel_folders_best(opened, &early, 1), again); /* written last now */
+  write_text(folder, "m.ptx", PTX_HEAD KERNEL("early", 2) KERNEL("latest", 1));
+  snprintf(command, sizeof command, "touch -d @1 '%s/m.ptx'", folder);
+  assert_int_equal(system(command), 0);
+  assert_true(kernel_folders_renew(opened));
+  assert_ptr_not_equal(kernel_folders_best(opened, &latest, 1), again); /* another text has another pointer */
+  assert_string_equal(again, kernel_folders_best(opened, &latest, 1));  /* and the one of before is still there */
+  assert_ptr_equal(kernel_folders_best(opened, &early, 1), found);
   kernel_folders_close(opened);
   assert_false(kernel_folders_renew(NULL));
   write_text(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 33)); /* the driver has its folders open */
   STUB(later);
   register_kernel(register_code("later_kernel"), later, "later_kernel");
   assert_int_equal(result_of(later), 33);
+  write_text(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 34)); /* compiled once more, to the same file */
+  STUB(later_again);
+  register_kernel(register_code("later_kernel"), later_again, "later_kernel");
+  assert_int_equal(result_of(later_again), 34);
+  write_text(folders[1], "and_later.ptx", PTX_HEAD KERNEL("later_kernel", 35)); /* and to one of another name */
+  STUB(latest_of_all);
+  register_kernel(register_code("later_kernel"), latest_of_all, "later_kernel");
+  assert_int_equal(result_of(latest_of_all), 35);
+  write_text(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 36));
+  STUB(once_more);
+  register_kernel(register_code("later_kernel"), once_more, "later_kernel");
+  assert_int_equal(result_of(once_more), 36);
+  assert_int_equal(result_of(later), 33); /* what is loaded stays */
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   assert_int_equal(system(command), 0);
 }
@@ -552,7 +586,7 @@ int main(void) {
                                      cmocka_unit_test(what_a_text_defines),
                                      cmocka_unit_test(a_broken_cubin_has_no_names),
                                      cmocka_unit_test(kernels_come_from_the_folder),
-                                     cmocka_unit_test(a_file_that_changes_is_refused),
+                                     cmocka_unit_test(a_large_file_that_changes_is_refused),
                                      cmocka_unit_test(the_fitting_file_counts),
                                      cmocka_unit_test(a_kernel_of_several_units),
                                      cmocka_unit_test(what_is_missing_is_named),
