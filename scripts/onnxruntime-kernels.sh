@@ -121,11 +121,11 @@ compile() {
   mapfile -t includes <"$build/includes"
   if "$compiler/bin/nvcc" -std=c++17 --ptx -arch="compute_$arch" --expt-relaxed-constexpr -w -DNDEBUG -DSHARED_PROVIDER -DUSE_CUDA=1 \
     -DENABLE_CUDA_NHWC_OPS -DUSE_FLASH_ATTENTION=1 -DUSE_MEMORY_EFFICIENT_ATTENTION=1 -DONNX_NAMESPACE=onnx -DONNX_ML=1 -DEIGEN_USE_THREADS \
-    "${includes[@]}" "$file" -o "$build/$name.ptx" >"$log" 2>&1; then
-    mv "$build/$name.ptx" "$folder/$name.ptx" && echo "$stamp" >"$made" && rm -f "$log"
+    "${includes[@]}" "$file" -o "$build/$name.part" >"$log" 2>&1; then
+    mv "$build/$name.part" "$folder/$name.ptx" && echo "$stamp" >"$made" && rm -f "$log"
     printf '%5d s  %s\n' $((SECONDS - start)) "$name"
   else
-    rm -f "$build/$name.ptx"
+    rm -f "$build/$name.part"
     printf 'failed   %s: %s: %s\n' "$name" "$log" "$(grep -m1 -E 'error' "$log")"
     return 1
   fi

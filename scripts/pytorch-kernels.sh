@@ -176,11 +176,11 @@ compile() {
   if "$compiler/bin/nvcc" -std=c++17 --ptx -arch="compute_$arch" --expt-relaxed-constexpr --expt-extended-lambda -w \
     -D_GLIBCXX_USE_CXX11_ABI=0 -DNDEBUG -DUSE_CUDA -DTORCH_CUDA_BUILD_MAIN_LIB -DAT_PER_OPERATOR_HEADERS -DCUB_WRAPPED_NAMESPACE=at_cuda_detail \
     -DCUDA_HAS_FP16=1 -D__CUDA_NO_HALF_OPERATORS__ -D__CUDA_NO_HALF_CONVERSIONS__ -D__CUDA_NO_HALF2_OPERATORS__ \
-    -D__CUDA_NO_BFLOAT16_CONVERSIONS__ "${includes[@]}" "$file" -o "$build/$name.ptx" >"$log" 2>&1; then
-    mv "$build/$name.ptx" "$folder/$name.ptx" && stamp "$file" >"$build/made/$name" && rm -f "$log"
+    -D__CUDA_NO_BFLOAT16_CONVERSIONS__ "${includes[@]}" "$file" -o "$build/$name.part" >"$log" 2>&1; then
+    mv "$build/$name.part" "$folder/$name.ptx" && stamp "$file" >"$build/made/$name" && rm -f "$log"
     printf '%5d s  %s\n' $((SECONDS - start)) "$name"
   else
-    rm -f "$build/$name.ptx"
+    rm -f "$build/$name.part"
     printf 'failed   %s: %s: %s\n' "$name" "$log" "$(grep -m1 -E 'error' "$log")"
     return 1
   fi

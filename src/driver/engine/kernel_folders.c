@@ -30,8 +30,9 @@ typedef struct unit {
   bool known;           /* hashes are there */
 } unit;
 
-typedef struct watched { /* a folder */
+typedef struct watched { /* a folder, or a folder in one */
   char *path;
+  size_t rank;             /* the lower one stands before */
   struct timespec changed; /* its own time when it was read last */
   time_t read;             /* and when that was; 0: it is to be read */
 } watched;
@@ -40,6 +41,7 @@ struct kernel_folders {
   FF_VEC(unit) units;
   FF_VEC(char *) former; /* paths of files as they were before they changed: callers may hold them */
   FF_VEC(watched) folders;
+  size_t listed; /* the user's, which are the first */
   void (*say)(const char *message);
 };
 
@@ -167,6 +169,34 @@ static void add_unit(kernel_folders *folders, size_t folder, const char *name) {
   free(path.chars);
 }
 
+static int is_folder(const struct dirent *entry) {
+  return (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) && entry->d_name[0] != '.' && !is_text(entry);
+}
+
+static bool is_watched(const kernel_folders *folders, const char *path) {
+  for (size_t i = 0; i < folders->folders.count; i++)
+    if (!strcmp(folders->folders.items[i].path, path)) return true;
+  return false;
+}
+
+/* Compilers put what they keep into folders of their own below a given one (TMPDIR). Theirs are read as they come, and
+ * have no index. */
+static void watch_inner(kernel_folders *folders, size_t outer) {
+  struct dirent **entries;
+  int count = scandir(folders->folders.items[outer].path, &entries, is_folder, by_name);
+  for (int i = 0; i < count; i++) {
+    struct stat about;
+    ff_text path = {0};
+    ff_text_add(&path, "%s/%s", folders->folders.items[outer].path, entries[i]->d_name);
+    watched one = {.path = path.chars, .rank = folders->listed + outer};
+    if (!is_watched(folders, path.chars) && !stat(path.chars, &about) && S_ISDIR(about.st_mode))
+      FF_PUSH(&folders->folders, one);
+    else free(path.chars);
+    free(entries[i]);
+  }
+  if (count >= 0) free(entries);
+}
+
 static void add_folder(kernel_folders *folders, size_t number) {
   struct dirent **entries;
   const char *folder = folders->folders.items[number].path;
@@ -204,8 +234,9 @@ kernel_folders *kernel_folders_open(const char *list, void (*say_it)(const char 
   char *names = ff_strdup(list), *rest = names, *folder;
   while ((folder = strsep(&rest, ":"))) {
     if (!*folder) continue;
-    FF_PUSH(&folders->folders, (watched){.path = ff_strdup(folder)});
-    add_folder(folders, folders->folders.count - 1);
+    watched one = {.path = ff_strdup(folder), .rank = folders->listed++};
+    FF_PUSH(&folders->folders, one);
+    add_folder(folders, folders->listed - 1);
   }
   free(names);
   return folders;
@@ -265,8 +296,11 @@ bool kernel_folders_renew(kernel_folders *folders) {
   size_t before = folders ? folders->units.count : 0;
   bool changed = false;
   for (size_t i = 0; i < before; i++) changed = read_changed(folders, &folders->units.items[i]) || changed;
-  for (size_t i = 0; folders && i < folders->folders.count; i++)
-    if (may_have_more(&folders->folders.items[i])) add_new_units(folders, i);
+  for (size_t i = 0; folders && i < folders->folders.count; i++) { /* those that are found in one are behind it */
+    if (!may_have_more(&folders->folders.items[i])) continue;
+    add_new_units(folders, i);
+    if (i < folders->listed) watch_inner(folders, i);
+  }
   return folders && (changed || folders->units.count > before);
 }
 
@@ -291,9 +325,10 @@ static size_t defined_in(const unit *one, const uint64_t *names, size_t count) {
 }
 
 /* Of two that define as many of the names. */
-static bool stands_before(const unit *one, const unit *other) {
+static bool stands_before(const kernel_folders *folders, const unit *one, const unit *other) {
   const struct timespec *a = &one->about.st_mtim, *b = &other->about.st_mtim;
-  if (one->folder != other->folder) return one->folder < other->folder;
+  size_t rank = folders->folders.items[one->folder].rank, other_rank = folders->folders.items[other->folder].rank;
+  if (rank != other_rank) return rank < other_rank;
   if (!same_time(a, b)) return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
   return strcmp(one->name, other->name) < 0;
 }
@@ -304,7 +339,7 @@ const char *kernel_folders_best(const kernel_folders *folders, const uint64_t *n
   for (size_t i = 0; folders && i < folders->units.count; i++) {
     const unit *one = &folders->units.items[i];
     size_t found = defined_in(one, names, count);
-    if (found > most || (found && found == most && stands_before(one, best))) best = one, most = found;
+    if (found > most || (found && found == most && stands_before(folders, one, best))) best = one, most = found;
   }
   return best ? best->path : NULL;
 }

@@ -28,7 +28,8 @@ void kernel_folders_close(kernel_folders *folders);
 const char *kernel_folders_best(const kernel_folders *folders, const uint64_t *names, size_t count);
 
 /* Looks for .ptx files that have come into the folders since, or have changed: a program may write the PTX of what it
- * compiles there, and several of its kernels into one file, one after the other. True: there are such. */
+ * compiles there, and several of its kernels into one file, one after the other. Folders in the folders, of which
+ * compilers make some for a while, are looked into, too; their files stand behind. True: there are such. */
 bool kernel_folders_renew(kernel_folders *folders);
 
 /* Appends the hash of each kernel and each variable that the PTX text defines. False: it is no PTX. */

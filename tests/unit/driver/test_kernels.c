@@ -32,6 +32,12 @@ static void write_text(const char *folder, const char *name, const char *text) {
   assert_int_equal(ff_file_write(path, text, strlen(text), NULL), FF_OK);
 }
 
+/* With a time that no file has that was written before: clocks of file systems have ticks of up to 10 ms. */
+static void write_later(const char *folder, const char *name, const char *text) {
+  usleep(20000);
+  write_text(folder, name, text);
+}
+
 static bool is_there(const char *folder, const char *name) {
   char path[256];
   snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -487,16 +493,16 @@ static void the_index_is_kept_and_renewed(void **state) {
 
 static void files_that_come_later_count(void **state) {
   (void)state;
-  char folder[] = "/tmp/farfault-later-XXXXXX", command[128];
+  char folder[] = "/tmp/farfault-later-XXXXXX", command[128], inner[64];
   const uint64_t early = kernel_name_hash("early", 5), late = kernel_name_hash("late", 4),
-                 latest = kernel_name_hash("latest", 6);
+                 latest = kernel_name_hash("latest", 6), inside = kernel_name_hash("inside", 6);
   assert_non_null(mkdtemp(folder));
-  write_text(folder, "m.ptx", PTX_HEAD KERNEL("early", 1));
+  write_later(folder, "m.ptx", PTX_HEAD KERNEL("early", 1));
   kernel_folders *opened = kernel_folders_open(folder, hear);
   assert_string_equal(strrchr(kernel_folders_best(opened, &early, 1), '/'), "/m.ptx");
   assert_false(kernel_folders_renew(opened));
   assert_null(kernel_folders_best(opened, &late, 1));
-  write_text(folder, "a.ptx", PTX_HEAD KERNEL("early", 1) KERNEL("late", 1));
+  write_later(folder, "a.ptx", PTX_HEAD KERNEL("early", 1) KERNEL("late", 1));
   assert_null(kernel_folders_best(opened, &late, 1));
   assert_true(kernel_folders_renew(opened));
   const char *found = kernel_folders_best(opened, &late, 1);
@@ -504,43 +510,56 @@ static void files_that_come_later_count(void **state) {
   assert_string_equal(strrchr(found, '/'), "/a.ptx");
   assert_ptr_equal(kernel_folders_best(opened, &early, 1), found); /* it was written last */
   assert_false(kernel_folders_renew(opened));                      /* each is added once */
-  write_text(folder, "half.ptx", PTX_HEAD KERNEL("whole", 1));     /* one that goes on being written */
+  write_later(folder, "half.ptx", PTX_HEAD KERNEL("whole", 1));    /* one that goes on being written */
   assert_true(kernel_folders_renew(opened));
   assert_null(kernel_folders_best(opened, &latest, 1));
-  write_text(folder, "half.ptx", PTX_HEAD KERNEL("whole", 1) KERNEL("latest", 1));
+  write_later(folder, "half.ptx", PTX_HEAD KERNEL("whole", 1) KERNEL("latest", 1));
   assert_true(kernel_folders_renew(opened));
   assert_string_equal(strrchr(kernel_folders_best(opened, &latest, 1), '/'), "/half.ptx");
   assert_false(kernel_folders_renew(opened));
-  write_text(folder, "half.ptx", PTX_HEAD KERNEL("another", 1));
+  write_later(folder, "half.ptx", PTX_HEAD KERNEL("another", 1));
   assert_true(kernel_folders_renew(opened));
   assert_null(kernel_folders_best(opened, &latest, 1)); /* it has what it has now */
-  write_text(folder, "m.ptx", PTX_HEAD KERNEL("early", 1) KERNEL("latest", 1));
+  write_later(folder, "m.ptx", PTX_HEAD KERNEL("early", 1) KERNEL("latest", 1));
   assert_true(kernel_folders_renew(opened)); /* so has one that was there at first */
   const char *again = kernel_folders_best(opened, &latest, 1);
   assert_string_equal(strrchr(again, '/'), "/m.ptx");
   assert_ptr_equal(kernel_folders_best(opened, &early, 1), again); /* written last now */
-  write_text(folder, "m.ptx", PTX_HEAD KERNEL("early", 2) KERNEL("latest", 1));
+  write_later(folder, "m.ptx", PTX_HEAD KERNEL("early", 2) KERNEL("latest", 1));
   snprintf(command, sizeof command, "touch -d @1 '%s/m.ptx'", folder);
   assert_int_equal(system(command), 0);
   assert_true(kernel_folders_renew(opened));
   assert_ptr_not_equal(kernel_folders_best(opened, &latest, 1), again); /* another text has another pointer */
   assert_string_equal(again, kernel_folders_best(opened, &latest, 1));  /* and the one of before is still there */
   assert_ptr_equal(kernel_folders_best(opened, &early, 1), found);
+  snprintf(inner, sizeof inner, "%s/inner", folder); /* a folder that a compiler makes for a while */
+  assert_int_equal(mkdir(inner, 0700), 0);
+  write_later(inner, "m.ptx", PTX_HEAD KERNEL("early", 1) KERNEL("inside", 1));
+  assert_true(kernel_folders_renew(opened));
+  assert_string_equal(strstr(kernel_folders_best(opened, &inside, 1), "/inner"), "/inner/m.ptx");
+  assert_ptr_equal(kernel_folders_best(opened, &early, 1), found); /* it stands behind, though written last */
+  assert_false(kernel_folders_renew(opened));
+  write_later(inner, "late.ptx", PTX_HEAD KERNEL("inside", 1) KERNEL("latest_inside", 1));
+  assert_true(kernel_folders_renew(opened));
+  assert_string_equal(strstr(kernel_folders_best(opened, &inside, 1), "/inner"), "/inner/late.ptx");
+  snprintf(command, sizeof command, "rm -r '%s'", inner);
+  assert_int_equal(system(command), 0);
+  assert_false(kernel_folders_renew(opened));
   kernel_folders_close(opened);
   assert_false(kernel_folders_renew(NULL));
-  write_text(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 33)); /* the driver has its folders open */
+  write_later(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 33)); /* the driver has its folders open */
   STUB(later);
   register_kernel(register_code("later_kernel"), later, "later_kernel");
   assert_int_equal(result_of(later), 33);
-  write_text(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 34)); /* compiled once more, to the same file */
+  write_later(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 34)); /* compiled once more, to the same file */
   STUB(later_again);
   register_kernel(register_code("later_kernel"), later_again, "later_kernel");
   assert_int_equal(result_of(later_again), 34);
-  write_text(folders[1], "and_later.ptx", PTX_HEAD KERNEL("later_kernel", 35)); /* and to one of another name */
+  write_later(folders[1], "and_later.ptx", PTX_HEAD KERNEL("later_kernel", 35)); /* and to one of another name */
   STUB(latest_of_all);
   register_kernel(register_code("later_kernel"), latest_of_all, "later_kernel");
   assert_int_equal(result_of(latest_of_all), 35);
-  write_text(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 36));
+  write_later(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 36));
   STUB(once_more);
   register_kernel(register_code("later_kernel"), once_more, "later_kernel");
   assert_int_equal(result_of(once_more), 36);
