@@ -9,6 +9,7 @@
 
 #define PORTABLE_BLOCKS 8u /* a cluster of more needs cudaFuncAttributeNonPortableClusterSizeAllowed */
 #define MOST_BLOCKS 16u
+#define DEVICE_THREADS 1024u /* per block */
 
 static bool has_clusters(void) { return ff_engine.machine->compute_major >= 9; }
 
@@ -50,6 +51,8 @@ cudaError_t engine_cluster_find(const engine_launch *launch, const engine_functi
   return blocks > 1 && !has_clusters() ? cudaErrorNotSupported : cudaSuccess;
 }
 
+/* The kernel's own limit of threads is not looked at: CUTLASS's CuTe DSL asks for clusters of blocks of 128 by a kernel
+ * that is compiled for blocks of one, and launches as many as it is told. */
 static cudaError_t blocks_of(const engine_launch *launch, engine_function_info *info, uint32_t *fitting) {
   engine_occupancy occupancy;
   cudaError_t error = engine_function_describe(launch->function, info);
@@ -57,7 +60,9 @@ static cudaError_t blocks_of(const engine_launch *launch, engine_function_info *
   uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
   if (!threads) return cudaErrorInvalidConfiguration;
   if (!has_clusters()) return cudaErrorNotSupported;
-  engine_occupancy_of(info, threads, launch->dynamic_shared, &occupancy);
+  engine_function_info any = *info;
+  if (threads <= DEVICE_THREADS) any.max_threads = DEVICE_THREADS;
+  engine_occupancy_of(&any, threads, launch->dynamic_shared, &occupancy);
   *fitting = occupancy.blocks * (uint32_t)ff_engine.machine->sm_count;
   return cudaSuccess;
 }

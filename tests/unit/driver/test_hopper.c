@@ -77,9 +77,10 @@ static const char text[] =
     COPY("tiled", "2d", ".tile", "{%c0, %c1}], [mark]") COPY(
         "columns", "4d", ".im2col",
         "{%c0, %c1, %c2, %c3}], [mark], {%h0, %h1}") ".visible .entry narrow(.param .u64 map)\n{\n.reg .u64 %a; ld.param.u64 %a, [map];\n"
-                                                     "tensormap.replace.tile.global_dim.global.b1024.b32 [%a], 0, 52; ret;\n}\n";
+                                                     "tensormap.replace.tile.global_dim.global.b1024.b32 [%a], 0, 52; ret;\n}\n"
+                                                     ".visible .entry single()\n.reqntid 1, 1, 1\n{\nret;\n}\n";
 
-static CUfunction ranks, fixed, tiled, columns, narrow;
+static CUfunction ranks, fixed, tiled, columns, narrow, single;
 static CUdeviceptr out, data;
 
 static int start(void **state) {
@@ -94,6 +95,7 @@ static int start(void **state) {
   succeed(cuModuleGetFunction(&tiled, module, "tiled"));
   succeed(cuModuleGetFunction(&columns, module, "columns"));
   succeed(cuModuleGetFunction(&narrow, module, "narrow"));
+  succeed(cuModuleGetFunction(&single, module, "single"));
   succeed(cuMemAlloc_v2(&out, 1 << 16));
   succeed(cuMemAlloc_v2(&data, 1 << 16));
   return 0;
@@ -212,6 +214,12 @@ static void says_what_fits(void **state) {
   attribute.val.clusterDim.x = config.grid[0] = 4;
   succeed(cuOccupancyMaxPotentialClusterSize(&found, fixed, &config));
   assert_int_equal(found, 8);
+  config.block[0] = 128; /* more than the kernel is compiled for: the answer is of the device */
+  succeed(cuOccupancyMaxActiveClusters(&found, single, &config));
+  assert_int_equal(found, 16 * sms / 4);
+  config.block[0] = 2048;
+  succeed(cuOccupancyMaxActiveClusters(&found, single, &config));
+  assert_int_equal(found, 0);
   invalid(cuOccupancyMaxActiveClusters(NULL, ranks, &config));
 }
 
