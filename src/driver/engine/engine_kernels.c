@@ -34,11 +34,13 @@ static const char *folder_list(void) {
   return list && *list ? list : NULL;
 }
 
-/* The file with most of the names, which may have been written while the program ran; NULL: none. */
-static const char *best_file(const uint64_t *names, size_t count) {
+/* The file with most of the names, which may have been written while the program ran; NULL: none. To look at all files
+ * takes time: for an image that is worth it always, for a kernel (`newest` false) where none is known to have it. */
+static const char *best_file(const uint64_t *names, size_t count, bool newest) {
   if (!folders && folder_list()) folders = kernel_folders_open(folder_list(), say);
-  kernel_folders_renew(folders);
-  return kernel_folders_best(folders, names, count);
+  if (newest) kernel_folders_renew(folders);
+  const char *path = kernel_folders_best(folders, names, count);
+  return path || newest || !kernel_folders_renew(folders) ? path : kernel_folders_best(folders, names, count);
 }
 
 /* ---- what a module defines ---- */
@@ -208,7 +210,7 @@ static ff_status take_file(engine_module *module, const char *path, ff_error *er
 ff_status engine_kernels_take(engine_module *module, const fatbin_set *set, const void *image, size_t bytes,
                               ff_error *error) {
   kernel_hashes names = module_names(module, set, image, bytes);
-  const char *path = names.count ? best_file(names.items, names.count) : NULL;
+  const char *path = names.count ? best_file(names.items, names.count, true) : NULL;
   free(names.items);
   if (!path && image) /* libraries try such, and go on with PTX */
     return ff_fail(error, FF_NOT_FOUND,
@@ -241,7 +243,7 @@ static engine_module *module_of_file(const char *path) {
 static engine_module *elsewhere(const engine_module *module, const char *name) {
   if (!module->kernels_file) return NULL;
   uint64_t hash = kernel_name_hash(name, strlen(name));
-  const char *path = best_file(&hash, 1);
+  const char *path = best_file(&hash, 1, false);
   engine_module *other = path && strcmp(path, module->kernels_file) ? module_of_file(path) : NULL;
   return other && other->text && kernel_text_name(other->text, name) ? other : NULL;
 }
