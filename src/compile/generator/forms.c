@@ -284,6 +284,29 @@ static value wide_product(const lanes *l, value a, value b) {
   return LLVMBuildMul(l->b, x, y, "");
 }
 
+/* Of vectors: lanes with even numbers and those with odd ones are multiplied apart, where they stand in 64 bits, and
+ * the upper halves come together again. Extending all lanes would take twice as many registers and moves between
+ * them. */
+static value high_products(const lanes *l, value a, value b) {
+  generator *g = l->g;
+  LLVMTypeRef pairs = LLVMVectorType(g->i64, EXEC_LANES / 2), words = gen_vector_type(g->i32);
+  bool is_signed = kinds[l->n->src_kind[0]].class == 'S';
+  value of[2] = {a, b}, products[2], pick[EXEC_LANES];
+  for (uint32_t n = 0; n < EXEC_LANES / 2; n++) pick[n] = gen_i64(g, 32);
+  value half = LLVMConstVector(pick, EXEC_LANES / 2);
+  for (uint32_t odd = 0; odd < 2; odd++) {
+    value part[2];
+    for (uint32_t s = 0; s < 2; s++) {
+      part[s] = LLVMBuildBitCast(l->b, of[s], pairs, "");
+      if (!odd) part[s] = LLVMBuildShl(l->b, part[s], half, "");
+      part[s] = is_signed ? LLVMBuildAShr(l->b, part[s], half, "") : LLVMBuildLShr(l->b, part[s], half, "");
+    }
+    products[odd] = LLVMBuildBitCast(l->b, LLVMBuildMul(l->b, part[0], part[1], ""), words, "");
+  }
+  for (uint32_t n = 0; n < EXEC_LANES; n++) pick[n] = gen_i32(g, n % 2 ? EXEC_LANES + n : n + 1);
+  return LLVMBuildShuffleVector(l->b, products[0], products[1], LLVMConstVector(pick, EXEC_LANES), "");
+}
+
 static value zero_count(const lanes *l, value a, uint32_t bits) {
   value arguments[2] = {a, LLVMConstInt(l->g->i1, 0, false)};
   LLVMTypeRef type = int_type(l, bits);
@@ -302,6 +325,10 @@ static value integer_form(const lanes *l, const value *a) {
   case NATIVE_SUB: r = LLVMBuildSub(b, a[0], a[1], ""); break;
   case NATIVE_MUL: r = LLVMBuildMul(b, a[0], a[1], ""); break;
   case NATIVE_MUL_HIGH:
+    if (l->vector) {
+      r = high_products(l, a[0], a[1]);
+      break;
+    }
     r = LLVMBuildLShr(b, wide_product(l, a[0], a[1]), number(l, 64, 32), "");
     result_bits = 64;
     break;
