@@ -318,6 +318,8 @@ typedef struct core_look { /* by a load that awaits */
   uint32_t mask;
 } core_look;
 
+/* What every turn looks at stands first, so that the warps of a block that take turns at barriers need few lines of the
+ * host's cache. */
 struct core_warp {
   exec_warp x;           /* first: what computing handlers see */
   uint32_t active;       /* lanes of the running split; 0: none is running */
@@ -348,6 +350,15 @@ struct core_warp {
   uint32_t rotation;    /* how many it gets next time */
   uint32_t clock;       /* counts rotations: exec_split.last */
   uint32_t present;     /* lanes that exist */
+  uint32_t looks;       /* trace: how many `look` has */
+  bool stuck;           /* in this turn it waited at an mbarrier and looked at no other memory */
+  bool started;         /* it has a frame */
+  bool starting;        /* its first turn is not over */
+  /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
+  const exec_instr *known;
+  /* what that code has left in `kept` instead of in every lane of the frame: places as exec_native_api.spread takes
+   * them; NULL: nothing */
+  const uint32_t *kept_places;
   uint64_t executed, thread_executed, accesses, sectors, diverged;
   /* of a block that takes virtual ones: what it had executed and touched at the last */
   uint64_t mark;
@@ -358,24 +369,15 @@ struct core_warp {
   /* lanes that have arrived at the cluster's barrier, and it has not opened since */
   uint32_t cluster_arrived;
   bool cluster_owes; /* trace: it has opened for this warp, whose BARRIER is not yet written */
+  /* mbarrier.c: lanes whose last wait failed, where each waits (an offset in the block's shared memory) and for the end
+   * of which phase; those of them whose phase had ended when the mbarrier was set up again */
+  uint32_t waiting, woken, waiting_odd;
+  uint64_t kept[EXEC_KEPT];
+  uint32_t waiting_at[EXEC_LANES];
   /* trace: what has been looked at since the last record of another kind, and the instructions of looks that came
    * again, which are in no ISSUE */
   core_look look[CORE_LOOKS];
-  uint32_t looks;
   uint64_t unrecorded;
-  /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
-  const exec_instr *known;
-  /* what that code has left here instead of in every lane of the frame: places as exec_native_api.spread takes them;
-   * NULL: nothing */
-  const uint32_t *kept_places;
-  uint64_t kept[EXEC_KEPT];
-  /* mbarrier.c: lanes whose last wait failed, where each waits (an offset in the block's shared memory) and for the end
-   * of which phase; those of them whose phase had ended when the mbarrier was set up again */
-  uint32_t waiting, waiting_odd, woken;
-  uint32_t waiting_at[EXEC_LANES];
-  bool stuck;    /* in this turn it waited at an mbarrier and looked at no other memory */
-  bool started;  /* it has a frame */
-  bool starting; /* its first turn is not over */
   _Alignas(64) uint32_t tid[3][EXEC_LANES];
   exec_split others[EXEC_LANES];
   trace_writer writer;
@@ -433,6 +435,9 @@ struct core_block {
   uint32_t shared_bytes, shared_room;
   core_barrier barriers[EXEC_BARRIERS];
   uint32_t barriers_waiting; /* bit per barrier at which threads have arrived */
+  uint64_t parked;           /* warps, a bit each, that wait as a whole and are no split (barrier.c), */
+  uint32_t parked_threads;   /* how many threads they have, */
+  uint32_t parked_at;        /* and the barrier at which they wait */
   uint64_t barrier_count;
   uint64_t counted; /* warp instructions that the launch's total does not have yet */
   ff_text print;
@@ -609,6 +614,12 @@ void core_sync_wait(core_warp *w, const exec_instr *i, uint32_t member);
 void core_sync_recheck(core_warp *w);
 /* True: the running split goes on after the barrier at once. False: it waits (parked). */
 bool core_barrier_arrive(core_warp *w, const exec_instr *i);
+/* The same of a whole warp at a barrier of all threads, of which no one is told: it goes on at w->pc behind the
+ * barrier, at once or when the barrier opens. ARRIVED_NOT: it is no such warp or barrier, and nothing was done. */
+typedef enum core_arrival { ARRIVED_NOT, ARRIVED_PASSES, ARRIVED_WAITS } core_arrival;
+core_arrival core_barrier_arrive_whole(core_warp *w, const exec_instr *i);
+/* Warps that wait as a whole become splits that wait, as all others are. */
+void core_barrier_settle(core_block *block);
 void core_barrier_recheck(core_block *block); /* threads have exited */
 /* Those that wait at a place that is no barrier try again. */
 void core_barrier_retry(core_block *block, uint32_t id);

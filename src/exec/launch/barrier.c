@@ -88,16 +88,21 @@ static bool release_simply(core_warp *w, uint32_t id) {
   return true;
 }
 
-static void release(core_block *block, uint32_t id) {
-  core_barrier *barrier = &block->barriers[id], done = *barrier;
-  exec_checker *checker = block->launch->checker;
-  if (core_records(block->launch) && id < EXEC_CLUSTER_BARRIER) trace_completion(block, id, done.arrive_records);
-  if (checker) checker->release(checker, block, id, done.expected);
-  *barrier = (core_barrier){0};
+/* The barrier is as none had arrived, and the block has got further. */
+static void close_barrier(core_block *block, uint32_t id) {
+  block->barriers[id] = (core_barrier){0};
   block->barriers_waiting &= ~(1u << id);
   block->barrier_count++;
   block->moved = true;
   block->idle_turns = block->busy_turns = 0;
+}
+
+static void release(core_block *block, uint32_t id) {
+  core_barrier done = block->barriers[id];
+  exec_checker *checker = block->launch->checker;
+  if (core_records(block->launch) && id < EXEC_CLUSTER_BARRIER) trace_completion(block, id, done.arrive_records);
+  if (checker) checker->release(checker, block, id, done.expected);
+  close_barrier(block, id);
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
     if ((n != block->at && release_simply(w, id)) || release_alone(w, id, &done)) {
@@ -117,6 +122,7 @@ static void release(core_block *block, uint32_t id) {
 }
 
 void core_barrier_retry(core_block *block, uint32_t id) {
+  core_barrier_settle(block);
   block->moved = true;
   block->idle_turns = 0;
   if (!(block->barriers_waiting >> id & 1)) return;
@@ -135,6 +141,7 @@ void core_barrier_retry(core_block *block, uint32_t id) {
 }
 
 void core_barrier_open_cluster(core_block *block) {
+  core_barrier_settle(block);
   if (core_records(block->launch))
     for (uint32_t n = 0; n < block->warp_count; n++)
       if (waits_at(&block->warps[n], EXEC_CLUSTER_BARRIER)) core_cluster_trace(&block->warps[n], false);
@@ -143,6 +150,7 @@ void core_barrier_open_cluster(core_block *block) {
 
 void core_barrier_recheck(core_block *block) {
   if (!block->barriers_waiting) return;
+  core_barrier_settle(block);
   for (uint32_t id = 0; id < EXEC_BARRIERS; id++)
     if (id != EXEC_CLUSTER_BARRIER && id != EXEC_TENSOR_BARRIER && (block->barriers_waiting >> id & 1) &&
         complete(block, &block->barriers[id]))
@@ -170,37 +178,11 @@ static bool passes(const core_warp *w, const core_barrier *barrier, uint32_t mod
          complete(w->block, barrier);
 }
 
-/* The warp arrives as a whole, and no one is told. */
-static bool is_simple(const core_warp *w, const exec_sync *sync) {
-  return sync->plain && w->active == EXEC_ALL_LANES && !w->other_count && !w->trace && !w->launch->checker;
-}
-
-/* What core_barrier_arrive does then. */
-static bool arrive_simply(core_warp *w, const exec_instr *i, core_barrier *barrier, uint32_t id) {
-  core_block *block = w->block;
-  core_count(w, i->index + 1);
-  barrier->arrived += EXEC_LANES;
-  block->barriers_waiting |= 1u << id;
-  w->pc = i;
-  if (barrier->arrived >= block->live_threads) {
-    release(block, id);
-    w->segment = (i + 1)->index;
-    w->rotated = 0;
-    return true;
-  }
-  core_park(w, i, SPLIT_BARRIER, id, 0);
-  return false;
-}
-
 bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   const exec_sync *sync = i->side;
   core_block *block = w->block;
   w->waiting = w->woken = 0; /* at mbarriers: mbarrier.c */
-  if (is_simple(w, sync)) {
-    uint32_t number = *exec_u32(&w->x, i->src[0]);
-    if (number < EXEC_CLUSTER_BARRIER && !block->barriers[number].expected)
-      return arrive_simply(w, i, &block->barriers[number], number);
-  }
+  core_barrier_settle(block);
   if (sync->cluster) return core_cluster_barrier(w, i);
   if (sync->tensor) return core_tensor_alloc(w, i);
   uint32_t id = operand_value(w, i->src[0]);
@@ -240,4 +222,50 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   core_park(w, i, SPLIT_BARRIER, id, 0);
   if (complete(block, barrier)) release(block, id);
   return false;
+}
+
+/* ---- whole warps of which no one is told ----
+ *
+ * Most barriers are reached by whole warps only, each of which waits for the others and for nothing else. Such a warp
+ * stays as it is, behind the barrier already, and a bit of block->parked keeps its turn back: the last one to come only
+ * has to set `ready`. Whatever else happens at barriers makes splits of these warps first. */
+
+static bool waits_for_all(const core_warp *w, const exec_sync *sync) {
+  return sync->plain && w->active == EXEC_ALL_LANES && !w->other_count && !w->trace && !w->launch->checker;
+}
+
+core_arrival core_barrier_arrive_whole(core_warp *w, const exec_instr *i) {
+  if (!waits_for_all(w, sync_of(i))) return ARRIVED_NOT;
+  core_block *block = w->block;
+  uint32_t id = *exec_u32(&w->x, i->src[0]);
+  if (id >= EXEC_CLUSTER_BARRIER || (block->parked && block->parked_at != id)) return ARRIVED_NOT;
+  core_barrier *barrier = &block->barriers[id];
+  /* with a count, or others have come in parts, or without waiting */
+  if (barrier->expected || barrier->arrived != block->parked_threads) return ARRIVED_NOT;
+  w->waiting = w->woken = 0; /* at mbarriers: mbarrier.c */
+  core_count(w, i->index + 1);
+  w->pc = i + 1;
+  w->segment = w->pc->index;
+  w->rotated = w->looks = 0;
+  if (barrier->arrived + EXEC_LANES >= block->live_threads) {
+    block->ready |= block->parked;
+    block->parked = block->parked_threads = 0;
+    close_barrier(block, id);
+    return ARRIVED_PASSES;
+  }
+  barrier->arrived += EXEC_LANES;
+  block->barriers_waiting |= 1u << id;
+  block->parked |= UINT64_C(1) << w->index;
+  block->parked_threads += EXEC_LANES;
+  block->parked_at = id;
+  return ARRIVED_WAITS;
+}
+
+void core_barrier_settle(core_block *block) {
+  for (uint64_t m = block->parked; m; m &= m - 1) {
+    core_warp *w = &block->warps[__builtin_ctzll(m)];
+    w->pc--;
+    core_park(w, w->pc, SPLIT_BARRIER, block->parked_at, 0);
+  }
+  block->parked = block->parked_threads = 0;
 }

@@ -144,6 +144,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   for (uint32_t m = block->barriers_waiting; m; m &= m - 1) /* the others are 0: core_block_check */
     block->barriers[__builtin_ctz(m)] = (core_barrier){0};
   block->barriers_waiting = 0;
+  block->parked = block->parked_threads = 0;
   block->pulled = false;
   if (block->tensor) block->tensor->used = false;
   block->barrier_count = block->counted = 0;
@@ -178,6 +179,8 @@ static uint64_t add_shared(const core_launch *launch, uint64_t *counter, uint64_
   return sum;
 }
 
+static bool is_parked(const core_block *block, const core_warp *w) { return block->parked >> w->index & 1; }
+
 /* Adds to the launch's total of warp instructions, and stops for the reasons that are looked at now and then. */
 static void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_t least) {
   core_launch *launch = block->launch;
@@ -187,7 +190,7 @@ static void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_
   block->counted = 0;
   if (block->index > __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED)) longjmp(block->worker->escape, 1);
   bool cancelled = launch->config->cancel && *launch->config->cancel;
-  if ((cancelled || too_many(launch, total)) && w->active) stop_at(w, total);
+  if ((cancelled || too_many(launch, total)) && w->active && !is_parked(block, w)) stop_at(w, total);
 }
 
 /* A grid of many short blocks is stopped between two of them. */
@@ -198,7 +201,7 @@ static void check_start(core_block *block) {
   if (!cancelled && !too_many(launch, total)) return;
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
-    if (!w->live || (w->started && !w->active)) continue;
+    if (!w->live || (w->started && !w->active) || is_parked(block, w)) continue;
     if (!w->started) core_warp_start(w);
     stop_at(w, total);
   }

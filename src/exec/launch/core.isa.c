@@ -158,6 +158,12 @@ static bool pass_barrier(core_warp *w, uint8_t attention) {
   uint8_t ask = i->attention & attention;
   if (ask & EXEC_ATTEND_MARK) core_mark(w, i);
   if (ask & EXEC_ATTEND_WAIT) core_trace_waits(w, i);
+  core_arrival arrival = core_barrier_arrive_whole(w, i);
+  if (arrival == ARRIVED_PASSES) return true;
+  if (arrival == ARRIVED_WAITS) {
+    w->known = i;
+    return false;
+  }
   if (core_barrier_arrive(w, i)) {
     w->pc = i + 1;
     return true;
@@ -409,7 +415,9 @@ static __attribute__((noinline)) warp_turn interpret(core_warp *w, const exec_in
         at.i++;
         break;
       }
-      if (core_barrier_arrive(w, i)) {
+      core_arrival arrival = core_barrier_arrive_whole(w, i);
+      if (arrival == ARRIVED_WAITS) return TURN_BLOCKED;
+      if (arrival == ARRIVED_PASSES || core_barrier_arrive(w, i)) {
         rejoin(w, &at, i + 1);
         break;
       }

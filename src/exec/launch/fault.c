@@ -215,6 +215,7 @@ _Noreturn void core_fault_deadlock(core_block *block) {
   ff_text text = {0};
   core_warp *first = NULL;
   const exec_split *at = NULL;
+  core_barrier_settle(block);
   ff_text_add(&text, "no thread of the block can go on: a barrier can never be met");
   for (uint32_t n = 0, lines = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
@@ -277,6 +278,7 @@ static void add_waiting_for_columns(ff_text *text, const core_block *block) {
 void core_tell_waiting(core_block *block) {
   const exec_config *config = block->launch->config;
   core_warp *w = &block->warps[block->at];
+  core_barrier_settle(block);
   const exec_instr *at = w->pc;
   uint32_t lanes = w->active;
   if (!lanes && !w->other_count) return;

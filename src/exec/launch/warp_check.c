@@ -9,7 +9,9 @@
  * Of a block:
  *     live_threads == sum of its warps' live lanes
  *     ready has a warp exactly if something of it can run
- *     barrier.arrived == threads of the splits that wait at it + barrier.absent, and less than completes it
+ *     parked has whole warps that stand behind a barrier of all threads, which has not opened
+ *     barrier.arrived == threads of the splits that wait at it, or of parked warps, + barrier.absent, and less than
+ *     completes it
  * Of a block that has finished:
  *     sum of the ISSUEs of its chunk == sum of its warps' executed instructions */
 #include "base/check.h"
@@ -97,10 +99,18 @@ void core_warp_check(const core_warp *w) {
   check_places(w, parts, count);
 }
 
+static bool is_parked(const core_block *block, uint32_t n) { return block->parked >> n & 1; }
+
+static void check_parked(const core_warp *w) {
+  FF_ASSERT(w->started && w->active == EXEC_ALL_LANES && !w->other_count && !w->trace);
+  FF_ASSERT(w->pc > w->frame->function->code && w->pc[-1].flow == EXEC_FLOW_BARRIER);
+}
+
 static void check_barriers(const core_block *block) {
   uint32_t waiting[EXEC_BARRIERS] = {0};
   for (uint32_t n = 0; n < block->warp_count; n++) {
     const core_warp *w = &block->warps[n];
+    if (is_parked(block, n)) waiting[block->parked_at] += EXEC_LANES;
     for (uint32_t s = 0; w->started && s < w->other_count; s++)
       if (w->others[s].state == SPLIT_BARRIER) waiting[w->others[s].barrier] += core_lane_count(w->others[s].mask);
   }
@@ -120,9 +130,12 @@ void core_block_check(const core_block *block) {
     const core_warp *w = &block->warps[n];
     core_warp_check(w);
     live += core_lane_count(w->live);
-    FF_ASSERT((block->ready >> n & 1) == (w->live && (!w->started || w->active || w->ready_count)));
+    if (is_parked(block, n)) check_parked(w);
+    FF_ASSERT((block->ready >> n & 1) ==
+              (w->live && !is_parked(block, n) && (!w->started || w->active || w->ready_count)));
   }
   FF_ASSERT(live == block->live_threads);
+  FF_ASSERT(block->parked_threads == EXEC_LANES * (uint32_t)__builtin_popcountll(block->parked));
   check_barriers(block);
   core_phases_check(block);
 }

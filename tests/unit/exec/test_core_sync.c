@@ -79,6 +79,52 @@ static void test_diverged_barrier(void **state) {
   close_ptx(t);
 }
 
+/* Whole warps wait, while lanes of warp n come to the barrier one half after the other, or that warp comes to another
+ * barrier first, or exits without coming: the last one to come opens it for all. Each round every thread reads what the
+ * warp behind its own wrote before the barrier. */
+#define PARTS(way)                                                                                                  \
+  AT "shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r6, %r5, %r4; add.u32 %r7, %r4, 128; and.b32 %r7, %r7, 511;\n" \
+     "add.u32 %r7, %r5, %r7; shr.u32 %r10, %r3, 5; setp.eq.u32 %p1, %r10, %n; mov.u32 %r9, 0;\n"                    \
+     "LOOP: add.u32 %r11, %r9, %r3; st.shared.u32 [%r6], %r11; @%p1 bra APART; bar.sync 0; bra MET; APART:" way     \
+     "\nMET: ld.shared.u32 %r8, [%r7]; bar.sync 0; add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 3; @%p3 bra LOOP;\n"  \
+     "st.global.u32 [%rd2], %r8;"
+static void test_barrier_met_in_parts(void **state) {
+  enum { HALVES, OTHER_BARRIER, EXITS, WAYS };
+  static const char *const bodies[WAYS] = {PARTS("and.b32 %r8, %r3, 1; setp.eq.u32 %p2, %r8, 0; @%p2 bra EVEN;"
+                                                 "barrier.sync 0; bra MET; EVEN: barrier.sync 0;"),
+                                           PARTS("bar.arrive 1, 64; bar.sync 1, 64; bar.sync 0;"), PARTS("exit;")};
+  for (int way = 0; way < WAYS; way++)
+    for (uint32_t n = 0; n < 4; n++) {
+      kernel_test *t = open_body(".shared .align 4 .b8 sh[512];", bodies[way]);
+      uint64_t out = buffer(t, 512);
+      memset(u32_at(out), 0xff, 512);
+      run(t, "k", 1, 128, out, n);
+      for (uint32_t i = 0; i < 128; i++) {
+        uint32_t next = (i + 32) & 127, round = way == EXITS && next / 32 == n ? 0 : 2;
+        assert_int_equal(u32_at(out)[i], way == EXITS && i / 32 == n ? UINT32_MAX : next + round);
+      }
+      assert_int_equal(t->stats.barriers, way == OTHER_BARRIER ? 9 : 6);
+      close_ptx(t);
+    }
+}
+
+/* Whole warps wait at two barriers, of which neither can open. */
+static void test_barriers_never_met(void **state) {
+  kernel_test *t =
+      open_body("", AT "setp.lt.u32 %p1, %r3, 32; @%p1 bra OTHER; bar.sync 0; bra END; OTHER: bar.sync 1; END:");
+  uint64_t out = buffer(t, 512);
+  const exec_fault *fault = run_fault(t, "k", 1, 128, out, 0);
+  assert_int_equal(fault->kind, EXEC_FAULT_BARRIER);
+  expect_text(fault->message, "no thread of the block can go on: a barrier can never be met");
+  expect_text(fault->message, "warp 0: lanes 0xffffffff wait at barrier 1, PTX line");
+  for (uint32_t n = 1; n < 4; n++) {
+    char line[64];
+    snprintf(line, sizeof line, "warp %u: lanes 0xffffffff wait at barrier 0, PTX line", n);
+    expect_text(fault->message, line);
+  }
+  close_ptx(t);
+}
+
 static uint32_t shfl_reference(int mode, uint32_t lane, uint32_t b, uint32_t c, bool *valid) {
   uint32_t segment = c >> 8 & 31, clamp = c & 31;
   int delta = (int)(b & 31), low = (int)(lane & segment), high = (int)((lane & segment) | (clamp & ~segment)), source;
@@ -328,6 +374,8 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_barrier),
                                           cmocka_unit_test(test_arrive),
                                           cmocka_unit_test(test_barrier_reductions),
                                           cmocka_unit_test(test_diverged_barrier),
+                                          cmocka_unit_test(test_barrier_met_in_parts),
+                                          cmocka_unit_test(test_barriers_never_met),
                                           cmocka_unit_test(test_shfl),
                                           cmocka_unit_test(test_shfl_partial_warp),
                                           cmocka_unit_test(test_votes_and_matches),
