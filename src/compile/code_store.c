@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -24,20 +25,24 @@
 
 static bool is_ours(const struct stat *s) { return s->st_uid == geteuid() && !(s->st_mode & (S_IWGRP | S_IWOTH)); }
 
-/* The folder, made if it is missing; false: there is none that can be trusted. */
+/* The folder, made if it is missing; false: there is none that can be trusted. A program with thousands of kernels
+ * comes here for each: usually it is there. */
 static bool folder_of(char *path, size_t room) {
   const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
   int length = -1;
   if (cache && cache[0] == '/') length = snprintf(path, room, "%s", cache);
   else if (home && home[0] == '/') length = snprintf(path, room, "%s/.cache", home);
   if (length < 0 || (size_t)length + 32 > room) return false;
-  static const char *const below[] = {"", "/farfault", "/native"};
+  static const char *const below[] = {"/farfault", "/native"};
   struct stat s;
-  for (int n = 0; n < 3; n++) {
-    strcat(path, below[n]);
+  strcpy(path + length, "/farfault/native");
+  bool there = !stat(path, &s);
+  for (int n = 0; n < 3 && !there; n++) {
+    path[length] = '\0';
+    for (int part = 0; part < n; part++) strcat(path, below[part]);
     if (mkdir(path, 0700) && errno != EEXIST) return false;
   }
-  return !stat(path, &s) && S_ISDIR(s.st_mode) && is_ours(&s);
+  return (there || !stat(path, &s)) && S_ISDIR(s.st_mode) && is_ours(&s);
 }
 
 bool compile_path(const compile_key *key, char *path, size_t room) {
@@ -45,6 +50,15 @@ bool compile_path(const compile_key *key, char *path, size_t room) {
   size_t length = strlen(path);
   return (size_t)snprintf(path + length, room - length, "/%016llx%016llx", (unsigned long long)key->half[1],
                           (unsigned long long)key->half[0]) < room - length;
+}
+
+/* By the time of its last change, which is exact enough if it is not older than that. */
+#define USED_SECONDS 600
+
+static void note_use(int fd, const struct stat *s) {
+  time_t now = time(NULL);
+  if (s->st_mtime <= now && now - s->st_mtime < USED_SECONDS) return;
+  futimens(fd, (struct timespec[2]){{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}});
 }
 
 static unsigned char *load_file(const char *path, const compile_key *key, uint32_t function_count, uint32_t *bytes) {
@@ -61,7 +75,7 @@ static unsigned char *load_file(const char *path, const compile_key *key, uint32
       free(image);
       image = NULL;
     } else {
-      futimens(fd, (struct timespec[2]){{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}}); /* used now */
+      note_use(fd, &s);
     }
   }
   close(fd);

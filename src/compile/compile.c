@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which kernels have code, and when it is made: the provider of exec/launch/native.h.
  *
- *   (asked for) --cache--> READY
+ *   (asked for, not by launches that are tiny) --cache--> READY
  *        |                   ^
  *        +--> IDLE --> RUNNING (a thread waits for the compiler) --> FAILED
  *
@@ -21,6 +21,7 @@
 #include "compile/compile_private.h"
 
 #define WORTH_IT (UINT64_C(3) << 20) /* warp instructions of a kernel after which compiling it pays */
+#define TINY (UINT64_C(1) << 14)     /* so few take less time to interpret than code takes to be found in the cache */
 #define OF_ANY 8u                    /* in exec_code.native: from a watch to the entry for any lanes */
 #define WISHES 100000u               /* blocks of instructions for some lanes only, after which code for these does */
 
@@ -227,11 +228,38 @@ static entry *entry_of(const core_launch *launch, const exec_code *code, entry *
   return e;
 }
 
+/* ---- launches that are too small to look for code ---- */
+
+/* Warp instructions that a launch executes if each warp comes to each instruction once; UINT64_MAX: some may come
+ * again, or they are more than TINY. */
+static uint64_t instructions_of(const core_launch *launch, const exec_code *code) {
+  const exec_function *kernel = code->functions[0];
+  uint64_t warps = launch->blocks <= TINY ? launch->blocks * launch->warp_count : UINT64_MAX;
+  if (launch->function_count != 1 || !kernel || warps > TINY || warps * kernel->count > TINY) return UINT64_MAX;
+  for (uint32_t n = 0; n < kernel->count; n++) {
+    const exec_instr *i = &kernel->code[n];
+    bool jumps = i->flow == EXEC_FLOW_BRA || i->flow == EXEC_FLOW_BRA_IF;
+    if ((jumps && i->target <= n) || i->flow == EXEC_FLOW_BRX) return UINT64_MAX;
+  }
+  return warps * kernel->count;
+}
+
+/* Is this one of the first launches of a kernel, which do little together? A program may have thousands of such
+ * kernels. */
+static bool is_tiny(const core_launch *launch, const exec_code *code) {
+  if (__atomic_load_n(&code->native[native_watch(launch)], __ATOMIC_ACQUIRE)) return false;
+  uint64_t executes = instructions_of(launch, code);
+  if (executes > TINY) return false;
+  uint64_t *unasked = &((exec_code *)(uintptr_t)code)->unasked;
+  return __atomic_add_fetch(unasked, executes, __ATOMIC_RELAXED) <= TINY;
+}
+
 /* ---- the provider ---- */
 
 static const exec_native_code *begin(core_launch *launch, const exec_code *code, void **job) {
   *job = NULL;
   if (launch->checker || exec_isa_index(launch->isa) == EXEC_ISAS - 1) return NULL;
+  if (all.mode == COMPILE_AUTO && is_tiny(launch, code)) return NULL;
   entry *e = entry_of(launch, code, NULL);
   if (!e) return NULL;
   if (all.mode == COMPILE_ALWAYS) {

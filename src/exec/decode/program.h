@@ -18,8 +18,9 @@ typedef struct exec_code {   /* a kernel's functions for one instruction set; fu
   exec_function **functions; /* of a very large kernel NULL until they are called (exec_kernel_decode_later) */
   ff_arena arena;
   /* handles of native.h's provider: with and without stream, uses, warps in rows, two bodies; NULL: not asked for
-   * yet */
+   * yet; and how many warp instructions launches for which it was not asked may have executed */
   void *native[16];
+  uint64_t unasked;
 } exec_code;
 
 struct exec_kernel {

@@ -31,7 +31,7 @@ static ff_text kernel_text(bool large) {
   ff_text text = {0};
   ff_text_add(
       &text,
-      ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 o)\n{\n.reg .b64 %%d<2>; .reg .b32 %%r<4>;\n"
+      ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 o)\n{\n.reg .b64 %%d<2>; .reg .b32 %%r<4>; .reg .pred %%p0;\n"
       "ld.param.u64 %%d0, [o];\nmov.u32 %%r0, %%tid.x;\nmul.lo.u32 %%r1, %%r0, 3;\n");
   for (int n = 0; n < (large ? 20000 : 1); n++) ff_text_add(&text, "%s", filling);
   ff_text_add(&text, "mad.wide.u32 %%d0, %%r0, 4, %%d0;\nst.global.u32 [%%d0], %%r1;\nret;\n}\n");
@@ -150,6 +150,38 @@ static void missing(void **unused) {
         !strstr(error.message, "can only be interpreted"))
       _exit(1);
     if (compile_use(COMPILE_AUTO, &error) || run_kernel(false)) _exit(2);
+    _exit(0);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
+/* Launches of a kernel after which its code is looked for: then the cache's folder is there. */
+static uint32_t launches_before_asking(const char *instructions) {
+  static uint32_t number;
+  ff_error error;
+  char cache[4050], made[4096];
+  snprintf(cache, sizeof cache, "%s/asks%u", folder, number++);
+  snprintf(made, sizeof made, "%s/farfault", cache);
+  setenv("XDG_CACHE_HOME", cache, 1);
+  filling = instructions;
+  if (compile_use(COMPILE_AUTO, &error) || !open_kernel(false)) return 0;
+  uint32_t launches = 0;
+  while (launches < 20000 && access(made, F_OK) && launch_kernel()) launches++;
+  close_kernel();
+  return launches;
+}
+
+/* Code is not looked for as long as a kernel's launches do little, if that is known before: it has no loop. */
+static void tiny_launches(void **unused) {
+  pid_t child = fork();
+  if (!child) {
+    uint32_t few = launches_before_asking(filling);
+    if (few < 500 || few > 2000) _exit(1);
+    if (launches_before_asking("mov.u32 %r2, 3;\nAGAIN: add.u32 %r2, %r2, -1;\nsetp.ne.u32 %p0, %r2, 0;\n"
+                               "@%p0 bra AGAIN;\n") != 1)
+      _exit(2);
     _exit(0);
   }
   int status;
@@ -363,7 +395,7 @@ static int drop_folder(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(missing),         cmocka_unit_test(bad_ones),         cmocka_unit_test(hanging_ones),
-      cmocka_unit_test(signals_ignored), cmocka_unit_test(forked_meanwhile),
+      cmocka_unit_test(signals_ignored), cmocka_unit_test(forked_meanwhile), cmocka_unit_test(tiny_launches),
 #ifdef HAVE_GENERATOR
       cmocka_unit_test(outlived),        cmocka_unit_test(made_once),        cmocka_unit_test(given_up),
       cmocka_unit_test(takes_too_long),
