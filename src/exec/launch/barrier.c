@@ -122,7 +122,6 @@ static void release(core_block *block, uint32_t id) {
 }
 
 void core_barrier_retry(core_block *block, uint32_t id) {
-  core_barrier_settle(block);
   block->moved = true;
   block->idle_turns = 0;
   if (!(block->barriers_waiting >> id & 1)) return;
@@ -141,7 +140,6 @@ void core_barrier_retry(core_block *block, uint32_t id) {
 }
 
 void core_barrier_open_cluster(core_block *block) {
-  core_barrier_settle(block);
   if (core_records(block->launch))
     for (uint32_t n = 0; n < block->warp_count; n++)
       if (waits_at(&block->warps[n], EXEC_CLUSTER_BARRIER)) core_cluster_trace(&block->warps[n], false);
@@ -228,7 +226,7 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
  *
  * Most barriers are reached by whole warps only, each of which waits for the others and for nothing else. Such a warp
  * stays as it is, behind the barrier already, and a bit of block->parked keeps its turn back: the last one to come only
- * has to set `ready`. Whatever else happens at barriers makes splits of these warps first. */
+ * has to set `ready`. Whatever else happens at such a barrier makes splits of these warps first. */
 
 static bool waits_for_all(const core_warp *w, const exec_sync *sync) {
   return sync->plain && w->active == EXEC_ALL_LANES && !w->other_count && !w->trace && !w->launch->checker;
@@ -240,13 +238,13 @@ core_arrival core_barrier_arrive_whole(core_warp *w, const exec_instr *i) {
   uint32_t id = *exec_u32(&w->x, i->src[0]);
   if (id >= EXEC_CLUSTER_BARRIER || (block->parked && block->parked_at != id)) return ARRIVED_NOT;
   core_barrier *barrier = &block->barriers[id];
-  /* with a count, or others have come in parts, or without waiting */
-  if (barrier->expected || barrier->arrived != block->parked_threads) return ARRIVED_NOT;
+  /* others have come in parts, or with a count, or without waiting */
+  if (barrier->arrived != block->parked_threads) return ARRIVED_NOT;
   w->waiting = w->woken = 0; /* at mbarriers: mbarrier.c */
   core_count(w, i->index + 1);
   w->pc = i + 1;
   w->segment = w->pc->index;
-  w->rotated = w->looks = 0;
+  w->rotated = 0;
   if (barrier->arrived + EXEC_LANES >= block->live_threads) {
     block->ready |= block->parked;
     block->parked = block->parked_threads = 0;

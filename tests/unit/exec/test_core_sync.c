@@ -108,19 +108,43 @@ static void test_barrier_met_in_parts(void **state) {
     }
 }
 
-/* Whole warps wait at two barriers, of which neither can open. */
-static void test_barriers_never_met(void **state) {
-  kernel_test *t =
-      open_body("", AT "setp.lt.u32 %p1, %r3, 32; @%p1 bra OTHER; bar.sync 0; bra END; OTHER: bar.sync 1; END:");
+/* Warp 0 comes to `first`, warp 1 to `second`, the others, as a whole, to barrier 0: none of them can open. */
+#define NEVER_MET(first, second)                                                                               \
+  AT "shr.u32 %r10, %r3, 5; setp.eq.u32 %p1, %r10, 0; @%p1 bra ONE; setp.eq.u32 %p1, %r10, 1; @%p1 bra TWO;\n" \
+     "bar.sync 0; bra END; ONE:" first "\nbra END; TWO:" second "\nEND:"
+static void never_met(const char *body, const char *const lines[4]) {
+  kernel_test *t = open_body("", body);
   uint64_t out = buffer(t, 512);
   const exec_fault *fault = run_fault(t, "k", 1, 128, out, 0);
   assert_int_equal(fault->kind, EXEC_FAULT_BARRIER);
   expect_text(fault->message, "no thread of the block can go on: a barrier can never be met");
-  expect_text(fault->message, "warp 0: lanes 0xffffffff wait at barrier 1, PTX line");
-  for (uint32_t n = 1; n < 4; n++) {
-    char line[64];
-    snprintf(line, sizeof line, "warp %u: lanes 0xffffffff wait at barrier 0, PTX line", n);
-    expect_text(fault->message, line);
+  for (uint32_t n = 0; n < 4; n++) expect_text(fault->message, lines[n]);
+  close_ptx(t);
+}
+
+static void test_barriers_never_met(void **state) {
+#define WAITS(warp, lanes, barrier) "warp " #warp ": lanes 0x" #lanes " wait at barrier " #barrier ", PTX line"
+#define OTHERS WAITS(2, ffffffff, 0), WAITS(3, ffffffff, 0)
+  never_met(NEVER_MET("bar.sync 1, 64;", "bar.sync 0;"),
+            (const char *const[4]){WAITS(0, ffffffff, 1), WAITS(1, ffffffff, 0), OTHERS});
+  never_met(NEVER_MET("bar.sync 1;", "bar.sync 0;"),
+            (const char *const[4]){WAITS(0, ffffffff, 1), WAITS(1, ffffffff, 0), OTHERS});
+  never_met(NEVER_MET("and.b32 %r8, %r3, 1; setp.eq.u32 %p2, %r8, 0; @%p2 bra EVEN; barrier.sync 0; bra END;"
+                      "EVEN: barrier.sync 0;",
+                      "bar.sync 1;"),
+            (const char *const[4]){WAITS(0, aaaaaaaa, 0), WAITS(1, ffffffff, 1), OTHERS});
+}
+
+/* A warp faults while others wait as a whole: what runs next knows nothing of them. */
+static void test_barrier_after_fault(void **state) {
+  kernel_test *t = open_body(
+      "", AT "add.u32 %r4, %r3, %n; setp.ge.u32 %p1, %r4, 128; @%p1 trap; bar.sync 0; st.global.u32 [%rd2], %r3;");
+  uint64_t out = buffer(t, 512);
+  for (uint32_t round = 0; round < 2; round++) {
+    assert_int_equal(run_fault(t, "k", 1, 128, out, 32)->kind, EXEC_FAULT_TRAP);
+    memset(u32_at(out), 0xff, 512);
+    run(t, "k", 1, 128, out, 0);
+    for (uint32_t i = 0; i < 128; i++) assert_int_equal(u32_at(out)[i], i);
   }
   close_ptx(t);
 }
@@ -376,6 +400,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_barrier),
                                           cmocka_unit_test(test_diverged_barrier),
                                           cmocka_unit_test(test_barrier_met_in_parts),
                                           cmocka_unit_test(test_barriers_never_met),
+                                          cmocka_unit_test(test_barrier_after_fault),
                                           cmocka_unit_test(test_shfl),
                                           cmocka_unit_test(test_shfl_partial_warp),
                                           cmocka_unit_test(test_votes_and_matches),
