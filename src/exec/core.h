@@ -442,7 +442,8 @@ struct core_block {
   uint64_t counted; /* warp instructions that the launch's total does not have yet */
   ff_text print;
   uint32_t *errors;            /* per thread: cudaGetLastError of the device runtime; NULL: none */
-  uint64_t shape;              /* the launch for which the warps' thread ids were made */
+  uint64_t shape;              /* the launch for which the warps were set up */
+  uint32_t sides[3];           /* of the blocks for which their thread ids were made; 0: they were not */
   const ptx_use_range *ranges; /* what it may touch, launch->request->use_count of them; NULL: everything */
   ptx_use_range *own_ranges;   /* where they stand if they are this block's alone */
   uint32_t own_ranges_room;

@@ -26,7 +26,10 @@
 
 /* ---- contexts: kept by the worker for the next block ---- */
 
+/* They are what the last launch left, if its blocks had the same sides: launches of one warp do little else. */
 static void set_thread_ids(core_block *block, const core_launch *launch) {
+  if (!memcmp(block->sides, launch->block, sizeof block->sides)) return;
+  memcpy(block->sides, launch->block, sizeof block->sides);
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
     for (uint32_t lane = 0; lane < EXEC_LANES; lane++) {
