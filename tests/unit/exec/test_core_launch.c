@@ -247,6 +247,30 @@ static void test_shapes(void **state) {
   close_ptx(t);
 }
 
+/* Thread ids of one launch after the other, whose blocks have some sides in common, and as many threads. */
+static void test_thread_ids(void **state) {
+  kernel_test *t = open_body(
+      "",
+      "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z; mov.u32 %r4, %ntid.x; mov.u32 %r5, %ntid.y; mad.lo.u32 %r6, %r3, %r5, %r2; mad.lo.u32 %r6, %r6, %r4, %r1;"
+      "mul.wide.u32 %rd1, %r6, 4; add.s64 %rd2, %out, %rd1; mad.lo.u32 %r7, %r3, 100, %r2; mad.lo.u32 %r7, %r7, 100, %r1; st.global.u32 [%rd2], %r7;");
+  static const uint32_t sides[][3] = {{32, 2, 3}, {32, 3, 2}, {32, 3, 2}, {16, 3, 4}, {16, 3, 5}, {32, 2, 3}};
+  uint64_t out = buffer(t, 1024);
+  t->config.threads = 1;
+  for (size_t n = 0; n < sizeof sides / sizeof *sides; n++) {
+    const uint32_t *side = sides[n];
+    struct {
+      uint64_t out;
+      uint32_t n;
+    } params = {out, 0};
+    ff_error error;
+    memset(u32_at(out), 0xff, 1024);
+    assert_int_equal(launch_with(t, "k", (const uint32_t[3]){1, 1, 1}, side, &params, &error), FF_OK);
+    for (uint32_t i = 0; i < side[0] * side[1] * side[2]; i++)
+      assert_int_equal(u32_at(out)[i], 10000 * (i / side[0] / side[1]) + 100 * (i / side[0] % side[1]) + i % side[0]);
+  }
+  close_ptx(t);
+}
+
 /* A forked child has no workers of its parent's and makes its own. */
 static void test_fork(void **state) {
   kernel_test *t = open_body("", AT "st.global.u32 [%rd2], %r4;");
@@ -509,6 +533,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_wait_for_
                                           cmocka_unit_test(test_device_malloc),
                                           cmocka_unit_test(test_threads_wait_for_heap),
                                           cmocka_unit_test(test_host_memory),
+                                          cmocka_unit_test(test_thread_ids),
                                           cmocka_unit_test(test_shapes),
                                           cmocka_unit_test(test_fork)};
 RUN_ON_EVERY_ISA(tests)
