@@ -88,21 +88,27 @@ INLINE uint32_t single_bits(double value) {
   return rounded != rounded ? 0x7fffffffu : ops_u32_of(rounded);
 }
 
+/* Element n of a register, in the mask's lanes; what the register holds besides it stays. */
+INLINE void set_reals(const exec_warp *x, const exec_fragment *f, uint32_t r, uint32_t n, uint32_t mask,
+                      const double value[32]) {
+  uint32_t word[32], *to = exec_u32(x, f->slot[r]), shift = n * 16, kept = ~(0xffffu << shift);
+  switch ((ptx_type)f->type) {
+  case PTX_F64:
+    EACH_LANE(mask)
+    exec_u64(x, f->slot[r])[l] = value[l] != value[l] ? UINT64_C(0x7fffffffffffffff) : ops_u64_of(value[l]);
+    return;
+  case PTX_F16: EVERY_LANE word[l] = (to[l] & kept) | ops_f16_rn(ops_odd32(value[l])) << shift; break;
+  default: EVERY_LANE word[l] = single_bits(value[l]); break;
+  }
+  lanes_copy32(to, word, mask);
+}
+
 INLINE void write_reals(const core_warp *w, const exec_fragment *f, const double *matrix) {
   EACH_ELEMENT(f) {
+    double value[32];
     exec_tile tile = exec_tile_of(f, at_);
-    EACH_LANE(w->active) {
-      double value = matrix[(tile.row + l / 4) * f->columns + tile.column + l % 4 * f->run];
-      uint32_t shift = n_ * 16;
-      if (f->type == PTX_F64) {
-        exec_u64(&w->x, f->slot[r_])[l] = value != value ? UINT64_C(0x7fffffffffffffff) : ops_u64_of(value);
-      } else if (f->type == PTX_F16) {
-        uint32_t *word = &exec_u32(&w->x, f->slot[r_])[l];
-        *word = (*word & ~(0xffffu << shift)) | ops_f16_rn(ops_odd32(value)) << shift;
-      } else {
-        exec_u32(&w->x, f->slot[r_])[l] = single_bits(value);
-      }
-    }
+    for (uint32_t l = 0; l < 32; l++) value[l] = matrix[(tile.row + l / 4) * f->columns + tile.column + l % 4 * f->run];
+    set_reals(&w->x, f, r_, n_, w->active, value);
   }
 }
 
