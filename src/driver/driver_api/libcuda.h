@@ -137,7 +137,6 @@ CUdevice libcuda_device_of(CUcontext context);
 bool libcuda_is_live(CUcontext context);
 CUgreenCtx libcuda_green_of(CUcontext context);    /* NULL: it is none; the context is live */
 CUcontext libcuda_green_context(CUgreenCtx green); /* the context that stands for it, made at the first call */
-void libcuda_green_gone(CUgreenCtx green);         /* before it is destroyed: so is its context */
 
 static inline CUresult libcuda_result_from(const char *call, cudaError_t error) {
   return (CUresult)engine_driver_result_from(call, error);

@@ -32,7 +32,8 @@ struct CUctx_st {
   CUdevice device;
   _Atomic unsigned uses; /* cuCtxAttach, cuDevicePrimaryCtxRetain */
   bool primary;
-  CUgreenCtx green; /* the one that it stands for; NULL: none */
+  CUgreenCtx green;  /* the one that it stands for; NULL: none */
+  uint64_t green_id; /* which of those that have had that address; 0: it was gone already */
   _Atomic unsigned cache, shared_banks;
   struct CUctx_st *next;
 };
@@ -60,11 +61,13 @@ static bool runtime_is_loaded(void) {
 }
 
 static void drop_storage(CUdevice device);
+static void green_gone(uint64_t id);
 static bool own_flags(unsigned *flags);
 
 /* Once, before the first call that can make a context. */
 static void tell_engine(void) {
   engine_reset_tell(drop_storage);
+  engine_green_tell(green_gone);
   engine_context_flags_tell(own_flags);
 }
 
@@ -97,8 +100,9 @@ bool libcuda_is_live(CUcontext context) {
   struct CUctx_st *at = contexts;
   while (at && at != context) at = at->next;
   CUgreenCtx green = at ? at->green : NULL;
+  const uint64_t id = at ? at->green_id : 0;
   pthread_mutex_unlock(&lock);
-  return at && (!green || engine_green_valid(green)); /* a reset of the device destroys green contexts */
+  return at && (!green || (id && engine_green_id(green) == id)); /* a reset of the device destroys green contexts */
 }
 
 /* The thread's stack has changed: the engine is told whose device it is on, and whose SMs its NULL stream has. */
@@ -417,25 +421,27 @@ LIBCUDA_CALL(cuCtxDetach, (CUcontext context)) {
 CUgreenCtx libcuda_green_of(CUcontext context) { return context->green; }
 
 CUcontext libcuda_green_context(CUgreenCtx green) {
+  const uint64_t id = engine_green_id(green);
   CUdevice device = engine_green_device(green);
   unsigned flags = engine_device_flags(device);
   pthread_mutex_lock(&lock);
   struct CUctx_st *context = contexts;
-  while (context && context->green != green) context = context->next;
+  while (context && (!context->green || context->green_id != id)) context = context->next;
   if (!context) {
     context = ff_alloc(sizeof *context);
     *context = (struct CUctx_st){
-        .id = next_id++, .uses = 1, .device = device, .green = green, .flags = flags, .next = contexts};
+        .id = next_id++, .uses = 1, .device = device, .green = green, .green_id = id, .flags = flags, .next = contexts};
     contexts = context;
   }
   pthread_mutex_unlock(&lock);
   return context;
 }
 
-void libcuda_green_gone(CUgreenCtx green) {
+/* It was destroyed, through either interface: so is its context. */
+static void green_gone(uint64_t id) {
   pthread_mutex_lock(&lock);
   struct CUctx_st **at = &contexts;
-  while (*at && (*at)->green != green) at = &(*at)->next;
+  while (*at && (*at)->green_id != id) at = &(*at)->next;
   CUcontext retired = *at ? retire(at) : NULL;
   pthread_mutex_unlock(&lock);
   if (retired) private_storage_drop(retired);

@@ -80,7 +80,6 @@ LIBCUDA_CALL(cuGreenCtxDestroy, (CUgreenCtx green)) {
   if (found) green = found; /* else it was destroyed */
   int device = engine_green_device(green);
   LIBCUDA_TRY(libcuda_result(engine_green_destroy(green)));
-  libcuda_green_gone(green);
   return cuDevicePrimaryCtxRelease_v2(device);
 }
 

@@ -339,6 +339,10 @@ ENGINE_API cudaError_t engine_green_create(int device, const trace_sms *sms, eng
  * before CUDA 13.1, cudaErrorContextIsDestroyed, and they cannot be destroyed. Their captures are invalid. */
 ENGINE_API cudaError_t engine_green_destroy(engine_green *green);
 ENGINE_API bool engine_green_valid(const engine_green *green);
+/* No other one has it, also if it gets the address of one that was destroyed. 0: it is none. */
+ENGINE_API uint64_t engine_green_id(const engine_green *green);
+/* What is called when one was destroyed, without the lock; not at a reset (engine_reset_tell). */
+ENGINE_API void engine_green_tell(void (*destroyed)(uint64_t id));
 ENGINE_API cudaError_t engine_green_describe(engine_green *green, trace_sms *sms, uint64_t *id);
 ENGINE_API int engine_green_device(engine_green *green); /* 0 if it is none */
 /* In this thread NULL, cudaStreamLegacy and cudaStreamPerThread are its stream from now on, and streams that are made

@@ -18,9 +18,9 @@ static bool is_live(const engine_green *green) {
   return engine_handles_have(&ff_engine.handles, green, ENGINE_HANDLE_GREEN);
 }
 
-engine_green *engine_green_current(void) {
-  return current && is_live(current) && current->id == current_id ? current : NULL;
-}
+static uint64_t id_of(const engine_green *green) { return is_live(green) ? green->id : 0; }
+
+engine_green *engine_green_current(void) { return current && id_of(current) == current_id ? current : NULL; }
 
 static void fill_list(engine_green *green) {
   for (uint32_t i = 0; i < TRACE_SMS_MAX; i++)
@@ -79,11 +79,22 @@ static void make_orphan(engine_stream *s) {
       (engine_stream){.number = s->number, .device = s->device, .orphan = true, .pending = s->pending, .next = s->next};
 }
 
+uint64_t engine_green_id(const engine_green *green) {
+  pthread_mutex_lock(&ff_engine.lock);
+  const uint64_t id = id_of(green);
+  pthread_mutex_unlock(&ff_engine.lock);
+  return id;
+}
+
+static void (*_Atomic after_destroy)(uint64_t id);
+void engine_green_tell(void (*destroyed)(uint64_t id)) { after_destroy = destroyed; }
+
 cudaError_t engine_green_destroy(engine_green *green) {
+  const uint64_t id = engine_green_id(green); /* before any wait: then a new one may have its address */
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (is_live(green)) engine_deferred_wait_device(green->device); /* which may be another than the thread's */
-  if (!is_live(green)) error = cudaErrorContextIsDestroyed;
+  if (id && id_of(green) == id) engine_deferred_wait_device(green->device); /* which may be another than the thread's */
+  if (!id || id_of(green) != id) error = cudaErrorContextIsDestroyed;
   for (engine_stream *s = ff_engine.streams, *next; !error && s; s = next) {
     next = s->next;
     if (s->green != green) continue;
@@ -92,6 +103,8 @@ cudaError_t engine_green_destroy(engine_green *green) {
   }
   if (!error) green_free(green);
   engine_leave();
+  void (*tell)(uint64_t id) = after_destroy;
+  if (!error && tell) tell(id);
   return error;
 }
 

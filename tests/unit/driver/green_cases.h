@@ -2,6 +2,8 @@
 /* Green contexts on one machine in parallel with a simulation: documented errors, sizes of groups, what %smid says,
  * which stream is whose, events of all its streams, and time: half the SMs take twice as long, two halves side by side
  * no longer than one. */
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -41,6 +44,8 @@ CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuS
 CUresult cuStreamGetCtx_v2(CUstream, CUcontext *, CUgreenCtx *), cuStreamWaitEvent(CUstream, CUevent, unsigned);
 CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventRecord(CUevent, CUstream),
     cuEventElapsedTime(float *, CUevent, CUevent);
+CUresult cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeHost(void *);
+cudaError_t cudaExecutionCtxDestroy(CUgreenCtx);
 CUresult cuDeviceGetDevResource(CUdevice, resource *, int), cuCtxGetDevResource(CUcontext, resource *, int),
     cuGreenCtxGetDevResource(CUgreenCtx, resource *, int), cuStreamGetDevResource(CUstream, resource *, int);
 CUresult cuDevSmResourceSplitByCount(resource *, unsigned *, const resource *, resource *, unsigned, unsigned);
@@ -79,10 +84,12 @@ static const char module_text[] =
     "ld.param.u64 %rd1, [to];\nmov.u32 %r1, %smid;\nmov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\n"
     "st.global.u32 [%rd3], %r1;\nret;\n}\n"
     ".visible .entry spin(.param .u32 rounds)\n{\n.reg .b32 %r<3>;\n.reg .pred %p;\nld.param.u32 %r1, [rounds];\nmov.u32 %r2, 0;\n"
-    "again:\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p, %r2, %r1;\n@%p bra again;\nret;\n}\n";
+    "again:\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p, %r2, %r1;\n@%p bra again;\nret;\n}\n"
+    ".visible .entry hold(.param .u64 word)\n{\n.reg .b32 %r1;\n.reg .b64 %rd1;\n.reg .pred %p;\nld.param.u64 %rd1, [word];\n"
+    "again:\nld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p, %r1, 0;\n@%p bra again;\nret;\n}\n";
 
 static CUcontext primary;
-static CUfunction where, spin;
+static CUfunction where, spin, hold;
 static CUdeviceptr written;
 static resource device;
 
@@ -91,6 +98,7 @@ static void load(void) {
   succeed(cuModuleLoadData(&module, module_text));
   succeed(cuModuleGetFunction(&where, module, "where"));
   succeed(cuModuleGetFunction(&spin, module, "spin"));
+  succeed(cuModuleGetFunction(&hold, module, "hold"));
   succeed(cuMemAlloc_v2(&written, BLOCKS * 4));
 }
 
@@ -640,6 +648,84 @@ static void a_reset_destroys_them(void **state) {
   load();
 }
 
+/* One that the runtime destroyed is gone for the driver API, too, whatever gets its address. */
+static void an_address_is_used_again(void **state) {
+  (void)state;
+  resource groups[1], rest;
+  CUcontext context;
+  CUgreenCtx others[8];
+  split(groups, 1, GREEN_SMS / 2, &rest);
+  CUgreenCtx green = green_of(groups, 1);
+  succeed(cuCtxFromGreenCtx(&context, green));
+  assert_int_equal(cudaExecutionCtxDestroy(green), 0);
+  for (int i = 0; i < 8; i++) {
+    CUcontext other;
+    others[i] = green_of(groups, 1);
+    check(cuCtxSetCurrent(context), CUDA_ERROR_INVALID_CONTEXT);
+    succeed(cuCtxFromGreenCtx(&other, others[i]));
+    assert_ptr_not_equal(other, context);
+  }
+  for (int i = 0; i < 8; i++) succeed(cuGreenCtxDestroy(others[i]));
+}
+
+static _Atomic pid_t destroyer;
+
+static void *destroy(void *green) {
+  destroyer = gettid();
+  const CUresult result = cuGreenCtxDestroy(green);
+  return result ? green : NULL;
+}
+
+/* It has been asleep for a while. */
+static void await_sleep(pid_t thread) {
+  char path[64], state;
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+  for (int asleep = 0; asleep < 4;) {
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %*s %c", &state), 1);
+    fclose(file);
+    asleep = state == 'S' ? asleep + 1 : 0;
+    usleep(1000);
+  }
+}
+
+/* Two threads destroy one and wait for a kernel of the device: one of them does, and leaves a new one alone. */
+static void one_is_destroyed_once(void **state) {
+  (void)state;
+  enum { ROUNDS = 40, PINNED = 3 };
+  resource groups[1], rest;
+  uint32_t *word;
+  CUstream stream;
+  pthread_t other;
+  succeed(cuMemHostAlloc((void **)&word, 64, PINNED));
+  succeed(cuStreamCreate(&stream, 1));
+  split(groups, 1, GREEN_SMS / 2, &rest);
+  for (int round = 0; round < ROUNDS; round++) {
+    CUgreenCtx green = green_of(groups, 1), fresh;
+    unsigned long long id;
+    void *failed;
+    descriptor d;
+    *word = 0;
+    succeed(cuDevResourceGenerateDesc(&d, groups, 1));
+    succeed(cuLaunchKernel(hold, 1, 1, 1, 1, 1, 1, 0, stream, (void *[]){&word}, NULL));
+    destroyer = 0;
+    assert_int_equal(pthread_create(&other, NULL, destroy, green), 0);
+    while (!destroyer) usleep(100);
+    await_sleep(destroyer);
+    __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
+    const CUresult result = cuGreenCtxDestroy(green);
+    succeed(cuGreenCtxCreate(&fresh, d, 0, DEFAULT_STREAM));
+    assert_int_equal(pthread_join(other, &failed), 0);
+    if (result) check(result, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_true(!result == (failed != NULL));
+    succeed(cuGreenCtxGetId(fresh, &id));
+    succeed(cuGreenCtxDestroy(fresh));
+  }
+  succeed(cuStreamDestroy_v2(stream));
+  succeed(cuMemFreeHost(word));
+}
+
 static int run_green_cases(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(documented_errors),
@@ -653,6 +739,8 @@ static int run_green_cases(void) {
       cmocka_unit_test(half_the_sms_take_twice_as_long),
       cmocka_unit_test(events_are_of_all_its_streams),
       cmocka_unit_test(events_of_the_device),
+      cmocka_unit_test(an_address_is_used_again),
+      cmocka_unit_test(one_is_destroyed_once),
       cmocka_unit_test(a_reset_destroys_them),
   };
   setup();
