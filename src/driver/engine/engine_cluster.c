@@ -14,9 +14,8 @@
 static bool has_clusters(void) { return ff_engine.machine->compute_major >= 9; }
 
 cudaError_t engine_function_set_cluster(engine_function *function, unsigned axis, int blocks) {
-  engine_kernel *own;
   engine_function_info info;
-  cudaError_t error = engine_function_change(function, &own, &info);
+  cudaError_t error = engine_function_change(function, &info);
   if (error) return error;
   if (axis > 2 || blocks < 0 || info.kernel.cluster[0]) error = cudaErrorInvalidValue;
   else if (blocks > 1 && !has_clusters()) error = cudaErrorNotSupported;
@@ -26,10 +25,9 @@ cudaError_t engine_function_set_cluster(engine_function *function, unsigned axis
 }
 
 cudaError_t engine_function_set_non_portable(engine_function *function, int allowed) {
-  engine_kernel *own;
   engine_function_info info;
   if (allowed < 0 || allowed > 1) return cudaErrorInvalidValue;
-  cudaError_t error = engine_function_change(function, &own, &info);
+  cudaError_t error = engine_function_change(function, &info);
   if (error) return error;
   function->non_portable = allowed != 0;
   engine_leave();

@@ -174,9 +174,9 @@ struct engine_function {
   uint64_t runs;         /* launches so far */
   engine_function *next; /* in its module */
 };
-/* Its kernel on the thread's device, to be changed; `info` says what it is so far. On cudaSuccess with the lock, until
+/* Before it is changed: `info` says what it is so far on the thread's device. On cudaSuccess with the lock, until
  * engine_leave. */
-cudaError_t engine_function_change(engine_function *function, engine_kernel **own, engine_function_info *info);
+cudaError_t engine_function_change(engine_function *function, engine_function_info *info);
 /* engine_cluster.c: the blocks of a launch's clusters along each axis; 0: not said. */
 cudaError_t engine_cluster_find(const engine_launch *launch, const engine_function_info *info, uint32_t shape[3]);
 

@@ -89,7 +89,7 @@ cudaError_t engine_function_describe(engine_function *function, engine_function_
   return error;
 }
 
-cudaError_t engine_function_change(engine_function *function, engine_kernel **own, engine_function_info *info) {
+cudaError_t engine_function_change(engine_function *function, engine_function_info *info) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   error = load(function);
@@ -98,41 +98,40 @@ cudaError_t engine_function_change(engine_function *function, engine_kernel **ow
     return error;
   }
   engine_function_info_locked(function, device_for(function), info);
-  *own = &function->on[device_for(function)];
   return cudaSuccess;
 }
 
+/* With the lock. */
+static engine_kernel *kernel_here(engine_function *function) { return &function->on[device_for(function)]; }
+
 cudaError_t engine_function_set_dynamic_shared(engine_function *function, int bytes) {
-  engine_kernel *own;
   engine_function_info info;
-  cudaError_t error = engine_function_change(function, &own, &info);
+  cudaError_t error = engine_function_change(function, &info);
   if (error) return error;
   const machine_spec *m = ff_engine.machine;
   uint64_t most = m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block;
   if (bytes < 0 || (uint64_t)bytes + info.kernel.static_shared > most) error = cudaErrorInvalidValue;
-  else own->dynamic_shared = bytes;
+  else kernel_here(function)->dynamic_shared = bytes;
   engine_leave();
   return error;
 }
 
 cudaError_t engine_function_set_carveout(engine_function *function, int percent) {
   if (percent < -1 || percent > 100) return cudaErrorInvalidValue;
-  engine_kernel *own;
   engine_function_info info;
-  cudaError_t error = engine_function_change(function, &own, &info);
+  cudaError_t error = engine_function_change(function, &info);
   if (error) return error;
-  own->carveout = percent;
+  kernel_here(function)->carveout = percent;
   engine_leave();
   return cudaSuccess;
 }
 
 cudaError_t engine_function_set_cache(engine_function *function, unsigned preference) {
   if (preference > cudaFuncCachePreferEqual) return cudaErrorInvalidValue;
-  engine_kernel *own;
   engine_function_info info;
-  cudaError_t error = engine_function_change(function, &own, &info);
+  cudaError_t error = engine_function_change(function, &info);
   if (error) return error;
-  own->cache = preference;
+  kernel_here(function)->cache = preference;
   engine_leave();
   return cudaSuccess;
 }
