@@ -97,12 +97,10 @@ struct engine_lane {
 static engine_lane lanes[LANES] = {[0 ... LANES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                                         .wanted = PTHREAD_COND_INITIALIZER,
                                                         .changed = PTHREAD_COND_INITIALIZER}};
-static uint64_t tickets;  /* so far */
-static uint32_t reserved; /* lanes without a job that threads have reserved: at most as many as there are */
+static uint64_t tickets; /* so far */
 
 static _Thread_local job *mine; /* on a lane's thread: the launch it runs, and */
 static _Thread_local engine_lane *own;
-static _Thread_local uint32_t my_reserved; /* of `reserved`, this thread's */
 
 static bool have_lane(engine_stream *stream);
 
@@ -428,7 +426,6 @@ void engine_deferred_forget(void) {
   static const engine_lane fresh = {
       .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
   for (uint32_t i = 0; i < LANES; i++) lanes[i] = fresh; /* what the parent had queued is lost to the child, once */
-  reserved = my_reserved = 0;
 }
 
 static bool have_thread(engine_lane *lane) {
@@ -437,22 +434,20 @@ static bool have_thread(engine_lane *lane) {
   return lane->there;
 }
 
-/* How many this thread can have: those that are reserved for others are not among them. */
 static uint32_t lanes_left(void) {
   uint32_t left = 0;
   for (uint32_t i = 0; i < LANES; i++) left += !lanes[i].job;
-  return left - (reserved - my_reserved);
+  return left;
 }
 
 /* NULL: none is left, or the host has no more threads. */
 static engine_lane *free_lane(void) {
-  for (uint32_t i = 0; i < LANES && lanes_left(); i++)
+  for (uint32_t i = 0; i < LANES; i++)
     if (!lanes[i].job) return have_thread(&lanes[i]) ? &lanes[i] : NULL;
   return NULL;
 }
 
 static void hand_over(engine_lane *lane, job *j) {
-  if (my_reserved) my_reserved--, reserved--;
   pthread_mutex_lock(&lane->lock);
   lane->job = j;
   pthread_cond_signal(&lane->wanted);
@@ -550,7 +545,7 @@ bool engine_deferred_meet(uint64_t meeting) {
   return false;
 }
 
-bool engine_deferred_reserve(const engine_launch *launch, uint32_t kernels) {
+bool engine_deferred_have_room(const engine_launch *launch, uint32_t kernels) {
   if (ff_engine.check) {
     engine_say(
         "%s may wait for what it does on another device, and a program that is checked runs one kernel at a time",
@@ -562,17 +557,8 @@ bool engine_deferred_reserve(const engine_launch *launch, uint32_t kernels) {
     return false;
   }
   uint32_t there = 0;
-  for (uint32_t i = 0; i < LANES && there < reserved + kernels; i++) there += !lanes[i].job && have_thread(&lanes[i]);
-  if (there < reserved + kernels) {
+  for (uint32_t i = 0; i < LANES && there < kernels; i++) there += !lanes[i].job && have_thread(&lanes[i]);
+  if (there < kernels)
     engine_say("the host has no more threads: %s may wait for what it does on another device", launch->function->title);
-    return false;
-  }
-  my_reserved = kernels;
-  reserved += kernels;
-  return true;
-}
-
-void engine_deferred_unreserve(void) {
-  reserved -= my_reserved;
-  my_reserved = 0;
+  return there >= kernels;
 }

@@ -4,8 +4,10 @@
  * barrier of all grids only polls then, and gives way (engine_deferred.c). Where they meet is a word of memory that
  * all devices reach, and that no other launch has until the last of them is over.
  *
- * All of them are launched, or none: kernels before one that was refused would wait for it for ever. Between two of
- * them there are none of another such call, or each could have one device and wait for the other. */
+ * All of them are launched, or none: kernels before one that was refused would wait for it for ever. So the lock is
+ * held from the check of the first until the last is launched, whose streams, lanes and captures are then as they were
+ * checked. Between two of them there is no other launch either: each of two such calls could have one device, and wait
+ * for the other. */
 #include <pthread.h>
 #include <string.h>
 
@@ -18,7 +20,8 @@ enum { NO_SYNC_BEFORE = 1, NO_SYNC_AFTER = 2 }; /* CUDA_COOPERATIVE_LAUNCH_MULTI
 #define MEETING_BYTES 64u
 #define ROOM_MEETINGS 128u
 
-/* held for a whole call; the engine's lock comes after it */
+/* held for a whole call, so that no other's kernels come between what its streams wait for and its own; the engine's
+ * lock comes after it */
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
 static FF_VEC(uint64_t) rooms; /* each has ROOM_MEETINGS words */
 static size_t latest;          /* of all words, the one that was used last */
@@ -101,42 +104,63 @@ static uint64_t free_meeting(void) {
 }
 
 static cudaError_t new_meeting(uint64_t *meeting) {
-  cudaError_t error = engine_enter_during_kernel();
-  if (error) return error;
   *meeting = free_meeting();
   if (!*meeting && add_room()) *meeting = free_meeting();
-  if (*meeting) memset((void *)(uintptr_t)*meeting, 0, MEETING_BYTES);
-  else error = cudaErrorMemoryAllocation;
-  engine_leave();
-  return error;
+  if (!*meeting) return cudaErrorMemoryAllocation;
+  memset((void *)(uintptr_t)*meeting, 0, MEETING_BYTES);
+  return cudaSuccess;
 }
 
-/* Can all of them be launched, and wait for each other? If so, no other launch takes the lanes for that. */
+static bool is_captured(const engine_launch *launch) {
+  const engine_stream *stream = engine_stream_find(launch->stream);
+  return stream && stream->capture;
+}
+
+/* Can all of them be launched, and wait for each other? */
 static cudaError_t check_launches(const engine_launch *launches, unsigned count) {
+  uint32_t lanes = 0;
+  for (unsigned i = 0; i < count; i++) {
+    cudaError_t error = engine_launch_check_locked(&launches[i], &lanes);
+    if (!error && is_captured(&launches[i])) error = cudaErrorStreamCaptureUnsupported;
+    if (error) return error;
+  }
+  if (count == 1 || !lanes || engine_deferred_have_room(&launches[0], lanes)) return cudaSuccess;
+  return ff_engine.check ? cudaErrorNotSupported : cudaErrorLaunchOutOfResources;
+}
+
+/* Before their streams wait for anything. */
+static cudaError_t check_early(const engine_launch *launches, unsigned count) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  uint32_t lanes = 0;
-  for (unsigned i = 0; i < count && !error; i++) error = engine_launch_check_locked(&launches[i], &lanes);
-  if (!error && count > 1 && lanes && !engine_deferred_reserve(&launches[0], lanes))
-    error = ff_engine.check ? cudaErrorNotSupported : cudaErrorLaunchOutOfResources;
+  error = check_launches(launches, count);
   engine_leave();
   return error;
 }
 
-static cudaError_t launch_all(engine_launch *launches, unsigned count, unsigned flags, const int *device) {
+/* One that fails as soon as it runs is an error of the device: those after it are refused, and wait for nothing. */
+static cudaError_t launch_together(engine_launch *launches, unsigned count, const int *device,
+                                   engine_declared **declared) {
   uint64_t meeting;
-  cudaError_t error = check_launches(launches, count);
+  cudaError_t error = engine_enter_during_kernel();
+  if (error) return error;
+  error = check_launches(launches, count);
   if (!error) error = new_meeting(&meeting);
-  if (!error && !(flags & NO_SYNC_BEFORE)) error = join(launches, count, device);
   for (unsigned i = 0; i < count && !error; i++) {
     launches[i].grids = (exec_grids){.meeting = meeting, .rank = i, .count = count};
     engine_device_mean(device[i]);
-    error = engine_launch_run(&launches[i]);
+    error = engine_launch_locked(&launches[i], declared);
+    if (!error && i + 1 < count) error = ff_engine.sticky;
   }
   engine_device_mean(-1);
-  pthread_mutex_lock(&ff_engine.lock);
-  engine_deferred_unreserve();
-  pthread_mutex_unlock(&ff_engine.lock);
+  engine_leave();
+  return error;
+}
+
+static cudaError_t launch_all(engine_launch *launches, unsigned count, unsigned flags, const int *device,
+                              engine_declared **declared) {
+  cudaError_t error = check_early(launches, count);
+  if (!error && !(flags & NO_SYNC_BEFORE)) error = join(launches, count, device);
+  if (!error) error = launch_together(launches, count, device, declared);
   if (!error && !(flags & NO_SYNC_AFTER)) error = join(launches, count, device);
   return error;
 }
@@ -147,11 +171,13 @@ cudaError_t engine_grids_run(const engine_launch *list, unsigned count, unsigned
   cudaError_t error = check_list(list, count, flags, device);
   if (error) return error;
   for (unsigned i = 0; i < count; i++) {
-    launches[i] = list[i];
+    launches[i] = engine_launch_noted(&list[i]);
     launches[i].cooperative = true;
   }
+  engine_declared *declared = engine_declared_take();
   pthread_mutex_lock(&launching);
-  error = launch_all(launches, count, flags, device);
+  error = launch_all(launches, count, flags, device, &declared);
   pthread_mutex_unlock(&launching);
+  engine_declared_free(declared);
   return error;
 }

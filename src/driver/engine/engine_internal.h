@@ -362,12 +362,18 @@ cudaError_t engine_copy_check_locked(const engine_copy *copy);
 cudaError_t engine_copy_on(engine_copy copy, engine_stream *stream, bool graph);
 cudaError_t engine_set_check_locked(const engine_set *set);
 cudaError_t engine_set_on(engine_set set, engine_stream *stream, bool graph);
+cudaError_t engine_set_run_locked(const engine_set *set); /* engine_set_run */
 /* The parameter block, the caller's, and what the function is; or why it cannot be launched so. */
 cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, engine_function_info *info,
                                       unsigned char **params);
 /* Why it cannot be launched now, if so; adds 1 to *lanes if its kernel may wait and its stream has no lane. */
 cudaError_t engine_launch_check_locked(const engine_launch *launch, uint32_t *lanes);
 cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream); /* with `packed` */
+/* It, and what the calling thread says of it besides: before the lock is taken for engine_launch_locked, which takes
+ * *declared over where it has to (NULL: nothing), and gives the lock away only if the stream's operations are queued
+ * and there is no lane for it (engine_deferred_have_room). */
+engine_launch engine_launch_noted(const engine_launch *launch);
+cudaError_t engine_launch_locked(const engine_launch *launch, engine_declared **declared);
 cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
                                  unsigned char *params,
                                  /* what engine_launch_pack_locked gave; declared: NULL or borrowed */
@@ -434,10 +440,9 @@ void engine_deferred_give_way(void *unused);
 void engine_deferred_forget(void); /* in a forked child */
 /* engine_grids.c: has a launch that is queued or has given way this meeting? */
 bool engine_deferred_meet(uint64_t meeting);
-/* Can this many kernels of this thread give way, too? Then no other thread takes what they need for that, until the
- * thread says engine_deferred_unreserve. If not, it says why, about the kernel of `launch`. */
-bool engine_deferred_reserve(const engine_launch *launch, uint32_t kernels);
-void engine_deferred_unreserve(void);
+/* Can this many kernels give way, too, that are launched before this thread gives the lock back? If not, it says why,
+ * about the kernel of `launch`. */
+bool engine_deferred_have_room(const engine_launch *launch, uint32_t kernels);
 
 /* engine_capture.c: before work is put on a stream. cudaSuccess and *taken: it became a node. Else the stream is not
  * captured, or the error ends the capture. `async`: may the call be captured at all? */

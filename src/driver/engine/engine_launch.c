@@ -496,7 +496,7 @@ cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream)
   return error;
 }
 
-static cudaError_t launch_locked(const engine_launch *launch, engine_declared **declared) {
+cudaError_t engine_launch_locked(const engine_launch *launch, engine_declared **declared) {
   engine_stream *stream = engine_stream_find(launch->stream);
   if (!stream) return engine_stream_error(launch->stream);
   /* the Programming Guide, "Stream and Event Behavior" */
@@ -507,14 +507,19 @@ static cudaError_t launch_locked(const engine_launch *launch, engine_declared **
   return error || taken ? error : engine_deferred_launch(launch, stream, declared);
 }
 
+engine_launch engine_launch_noted(const engine_launch *launch) {
+  engine_launch noted = *launch;
+  noted.range = farfault_nvtx_range(); /* it may run later, on another thread */
+  noted.site = ff_engine.trace ? engine_site(launch->function->name) : NULL;
+  return noted;
+}
+
 cudaError_t engine_launch_run(const engine_launch *launch) {
   engine_declared *declared = engine_declared_take();
-  engine_launch own = *launch;
-  own.range = farfault_nvtx_range(); /* it may run later, on another thread */
-  own.site = ff_engine.trace ? engine_site(launch->function->name) : NULL;
+  const engine_launch noted = engine_launch_noted(launch);
   cudaError_t error = engine_enter_during_kernel();
   if (!error) {
-    error = launch_locked(&own, &declared);
+    error = engine_launch_locked(&noted, &declared);
     engine_leave();
   }
   engine_declared_free(declared);

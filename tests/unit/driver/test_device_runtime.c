@@ -34,7 +34,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcont
 CUresult cuDeviceGetAttribute(int *, int, CUdevice);
 CUresult cuStreamCreate(CUstream *, unsigned), cuStreamSynchronize(CUstream), cuStreamQuery(CUstream),
     cuStreamBeginCapture_v2(CUstream, int), cuStreamEndCapture(CUstream, void **),
-    cuMemHostAlloc(void **, size_t, unsigned);
+    cuMemHostAlloc(void **, size_t, unsigned), cuEventCreate(CUevent *, unsigned), cuEventRecord(CUevent, CUstream),
+    cuStreamWaitEvent(CUstream, CUevent, unsigned), cuLaunchHostFunc(CUstream, void (*)(void *), void *);
 typedef struct several { /* CUDA_LAUNCH_PARAMS */
   CUfunction function;
   unsigned grid[3], block[3], shared;
@@ -173,13 +174,16 @@ static void test_ordinary_launch(void **state) {
   for (uint32_t b = 0; b < BLOCKS; b++) assert_true(found[b] >= ROUNDS * 100000);
 }
 
+static int use_device(int device) {
+  CUcontext context;
+  return cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context);
+}
+
 /* A device's function, stream and arguments; which context is current does not matter afterwards. */
 static several on_device_with(int device, void **arguments, const char *text, const char *name) {
-  CUcontext context;
   CUmodule module;
   several made = {.grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, .arguments = arguments};
-  assert_int_equal(cuDevicePrimaryCtxRetain(&context, device), 0);
-  assert_int_equal(cuCtxSetCurrent(context), 0);
+  assert_int_equal(use_device(device), 0);
   assert_int_equal(cuModuleLoadData(&module, text), 0);
   assert_int_equal(cuModuleGetFunction(&made.function, module, name), 0);
   assert_int_equal(cuStreamCreate(&made.stream, 1), 0);
@@ -434,43 +438,83 @@ static void test_several_without_room(void **state) {
   assert_true(places[0][1] == 1 && places[1][1] == 1);
 }
 
-/* What a call on several devices has reserved, in a thread of its own. */
-static void *reserve(void *lanes) {
-  pthread_mutex_lock(&ff_engine.lock);
-  const bool has = engine_deferred_reserve(&(engine_launch){.function = &(engine_function){.title = "the reserved"}},
-                                           *(uint32_t *)lanes);
-  pthread_mutex_unlock(&ff_engine.lock);
+/* Another thread, which takes room after a while; all calls that come meanwhile wait for a host function first. */
+typedef struct taker {
+  several kernel;
+  void *arguments[1];
+  uint32_t *word;
+  int after_us;
+} taker;
+
+static void rest_a_while(void *unused) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
+
+static void *take_room(void *context) {
+  enum { OUT_OF_RESOURCES = 701 };
+  taker *t = context;
+  struct timespec now, from;
+  if (use_device(0)) return t;
   pthread_barrier_wait(&both_there);
-  pthread_barrier_wait(&both_there);
-  pthread_mutex_lock(&ff_engine.lock);
-  engine_deferred_unreserve();
-  pthread_mutex_unlock(&ff_engine.lock);
-  return has ? NULL : lanes;
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  do clock_gettime(CLOCK_MONOTONIC, &now);
+  while ((now.tv_sec - from.tv_sec) * 1000000 + (now.tv_nsec - from.tv_nsec) / 1000 < t->after_us);
+  if (cuLaunchHostFunc(t->kernel.stream, rest_a_while, NULL)) return t;
+  int result = (int)cuLaunchKernel(t->kernel.function, 1, 1, 1, 1, 1, 1, 0, t->kernel.stream, t->arguments, NULL);
+  return result && result != OUT_OF_RESOURCES ? t : NULL;
 }
 
-/* The room of kernels that will wait for each other is theirs before the first of them is launched. */
+static uint32_t *new_word(void) {
+  uint32_t *word;
+  assert_int_equal(cuMemHostAlloc((void **)&word, 64, SHARED), 0);
+  memset(word, 0, 64);
+  return word;
+}
+
+/* The second kernel has the room of its stream's, whose kernel is about to end. It may have ended when the call comes
+ * to it, and another thread may have the room: then none is launched. */
 static void test_several_keep_their_room(void **state) {
-  enum { ROOM = 64, OUT_OF_RESOURCES = 701 };
-  void *holding[1], *failed;
-  uint32_t *memory, lanes = ROOM - 1;
+  enum { ROOM = 64, OUT_OF_RESOURCES = 701, AGAIN = 150, STEP_US = 2 };
+  several list[2];
+  void *arguments[2][1], *holding[1], *before[1], *failed;
+  uint32_t *places[2], *held_word = new_word(), *before_word = new_word();
+  CUstream held[ROOM - 3];
+  CUevent event;
   pthread_t other;
-  CUstream held[2];
-  assert_int_equal(cuMemHostAlloc((void **)&memory, 64, SHARED), 0);
-  memset(memory, 0, 64);
-  holding[0] = &memory;
-  const several holder = on_device_with(0, holding, hold_ptx, "hold");
-  for (int i = 0; i < 2; i++) assert_int_equal(cuStreamCreate(&held[i], 1), 0);
+  meeting_kernels(list, arguments, places);
+  holding[0] = &held_word;
+  before[0] = &before_word;
+  const several holder = on_device_with(0, holding, hold_ptx, "hold"),
+                ends = on_device_with(1, before, hold_ptx, "hold");
+  taker t = {.kernel = on_device_with(0, NULL, hold_ptx, "hold"), .word = new_word()};
+  t.arguments[0] = &t.word;
+  assert_int_equal(use_device(0), 0);
+  assert_int_equal(cuEventCreate(&event, 2), 0);
+  assert_int_equal(cuLaunchKernel(holder.function, 1, 1, 1, 1, 1, 1, 0, holder.stream, holding, NULL), 0);
+  assert_int_equal(cuEventRecord(event, holder.stream), 0);
+  for (int i = 0; i < ROOM - 3; i++) { /* what is queued in them has room, too */
+    assert_int_equal(cuStreamCreate(&held[i], 1), 0);
+    assert_int_equal(cuStreamWaitEvent(held[i], event, 0), 0);
+  }
   pthread_barrier_init(&both_there, NULL, 2);
-  assert_int_equal(pthread_create(&other, NULL, reserve, &lanes), 0);
-  pthread_barrier_wait(&both_there);
-  assert_int_equal(cuLaunchKernel(holder.function, 1, 1, 1, 1, 1, 1, 0, held[0], holding, NULL), 0);
-  assert_int_equal(cuLaunchKernel(holder.function, 1, 1, 1, 1, 1, 1, 0, held[1], holding, NULL), OUT_OF_RESOURCES);
-  pthread_barrier_wait(&both_there);
-  assert_int_equal(pthread_join(other, &failed), 0);
-  assert_null(failed);
-  assert_int_equal(cuLaunchKernel(holder.function, 1, 1, 1, 1, 1, 1, 0, held[1], holding, NULL), 0);
-  __atomic_store_n(memory, 1, __ATOMIC_SEQ_CST);
-  for (int i = 0; i < 2; i++) assert_ends(held[i]);
+  for (int round = 0; round < AGAIN; round++) {
+    *before_word = *t.word = places[0][1] = places[1][1] = 0;
+    *places[0] = *places[1] = 1;
+    t.after_us = STEP_US * round;
+    assert_int_equal(use_device(1), 0);
+    assert_int_equal(cuLaunchKernel(ends.function, 1, 1, 1, 1, 1, 1, 0, list[1].stream, before, NULL), 0);
+    assert_int_equal(pthread_create(&other, NULL, take_room, &t), 0);
+    pthread_barrier_wait(&both_there);
+    __atomic_store_n(before_word, 1, __ATOMIC_SEQ_CST);
+    const CUresult result = cuLaunchCooperativeKernelMultiDevice(list, 2, NO_SYNC);
+    for (int d = 0; d < 2; d++) assert_ends(list[d].stream);
+    assert_true(!result || (int)result == OUT_OF_RESOURCES);
+    for (int d = 0; d < 2; d++) assert_int_equal(places[d][1], !result);
+    __atomic_store_n(t.word, 1, __ATOMIC_SEQ_CST);
+    assert_int_equal(pthread_join(other, &failed), 0);
+    assert_null(failed);
+    assert_ends(t.kernel.stream);
+  }
+  __atomic_store_n(held_word, 1, __ATOMIC_SEQ_CST);
+  for (int i = 0; i < ROOM - 3; i++) assert_ends(held[i]);
 }
 
 /* A checked program's kernels run one after the other: those that would wait for each other are refused. */
