@@ -240,7 +240,7 @@ cudaError_t engine_set_on(engine_set set, engine_stream *stream, bool graph) {
   return cudaSuccess;
 }
 
-static cudaError_t set_locked(const engine_set *set) {
+cudaError_t engine_set_run_locked(const engine_set *set) {
   engine_stream *stream = engine_stream_find(set->stream);
   if (!stream) return engine_stream_error(set->stream);
   bool taken;
@@ -253,7 +253,7 @@ static cudaError_t set_locked(const engine_set *set) {
 cudaError_t engine_set_run(const engine_set *set) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  error = set_locked(set);
+  error = engine_set_run_locked(set);
   engine_leave();
   return error;
 }

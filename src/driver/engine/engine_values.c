@@ -120,6 +120,19 @@ static cudaError_t give_up(void) {
 
 /* ---- in a stream ---- */
 
+typedef struct target { /* the stream that was meant; others may get its handle while a value is waited for */
+  cudaStream_t handle;
+  uint32_t number;
+} target;
+
+/* With the lock. NULL: it was destroyed, and why nothing can be done in it. */
+static engine_stream *find_again(const target *at, cudaError_t *error) {
+  engine_stream *stream = engine_stream_find(at->handle);
+  const bool same = stream && stream->number == at->number;
+  *error = same ? cudaSuccess : stream ? cudaErrorContextIsDestroyed : engine_stream_error(at->handle);
+  return same ? stream : NULL;
+}
+
 static cudaError_t wait_for(const engine_value *v) {
   cudaError_t error = check_place(v, engine_pointer_find(v->of.address));
   for (int i = 0; !error && i < ENGINE_VALUE_PATIENCE_MS; i++) {
@@ -139,13 +152,19 @@ static engine_set set_of(const engine_value *v, unsigned part) {
                       .async = true};
 }
 
-static cudaError_t write_now(const engine_value *v, cudaStream_t stream) {
+static cudaError_t write_part(const engine_value *v, unsigned part, const target *to) {
+  engine_set set = set_of(v, part);
+  set.stream = to->handle;
+  cudaError_t error = engine_enter_during_kernel();
+  if (error) return error;
+  if (find_again(to, &error)) error = engine_set_run_locked(&set);
+  engine_leave();
+  return error;
+}
+
+static cudaError_t write_now(const engine_value *v, const target *to) {
   cudaError_t error = check_place(v, engine_pointer_find(v->of.address));
-  for (unsigned part = 0; !error && part < bytes_of(v) / 4; part++) {
-    engine_set set = set_of(v, part);
-    set.stream = stream;
-    error = engine_set_run(&set);
-  }
+  for (unsigned part = 0; !error && part < bytes_of(v) / 4; part++) error = write_part(v, part, to);
   return error;
 }
 
@@ -187,23 +206,23 @@ static cudaError_t reduce_on(const engine_value *v, engine_stream *stream) {
 }
 
 /* Not queued behind kernels that wait: it waits for them itself. */
-static cudaError_t reduce_now(const engine_value *v, cudaStream_t handle) {
+static cudaError_t reduce_now(const engine_value *v, const target *to) {
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
-  engine_stream *stream = engine_stream_find(handle);
-  if (!stream) error = engine_stream_error(handle);
-  else error = engine_deferred_settle(stream);
+  engine_stream *stream = find_again(to, &error);
+  if (stream) error = engine_deferred_settle(stream);
   if (!error) error = reduce_on(v, stream);
   engine_leave();
   return error;
 }
 
-static cudaError_t capture(cudaStream_t handle, const engine_value *list, size_t count, bool *taken) {
+static cudaError_t capture(cudaStream_t handle, const engine_value *list, size_t count, target *to, bool *taken) {
   *taken = false;
   cudaError_t error = engine_enter_during_kernel();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   engine_node_params params = {.kind = ENGINE_NODE_VALUES, .values = {list, count}};
+  if (stream) *to = (target){handle, stream->number};
   error = stream ? engine_capture_take(stream, &params, true, taken) : engine_stream_error(handle);
   engine_leave();
   return error;
@@ -212,12 +231,13 @@ static cudaError_t capture(cudaStream_t handle, const engine_value *list, size_t
 cudaError_t engine_values_run(cudaStream_t stream, const engine_value *list, size_t count) {
   if (count > ENGINE_VALUES_MAX || !list) return cudaErrorInvalidValue;
   bool taken;
-  cudaError_t error = capture(stream, list, count, &taken);
+  target to;
+  cudaError_t error = capture(stream, list, count, &to, &taken);
   for (size_t i = 0; !error && !taken && i < count; i++) {
     error = check_form(&list[i]);
     if (!error && waits(&list[i])) error = wait_for(&list[i]);
-    if (!error && writes(&list[i])) error = write_now(&list[i], stream);
-    if (!error && reduces(&list[i])) error = reduce_now(&list[i], stream);
+    if (!error && writes(&list[i])) error = write_now(&list[i], &to);
+    if (!error && reduces(&list[i])) error = reduce_now(&list[i], &to);
   }
   return error;
 }

@@ -340,6 +340,45 @@ static void waits_without_the_lock(void **state) {
   succeed(cuStreamDestroy_v2(writer));
 }
 
+/* A stream that is destroyed while a batch waits in it: what comes after the wait is done in no other, also if that has
+ * its address. */
+static engine_value in_turn[3];
+static CUstream goes;
+static void *run_batch(void *result) {
+  const CUresult error = cuCtxSetCurrent(context);
+  *(CUresult *)result = error ? error : cuStreamBatchMemOp_v2(goes, 3, in_turn, 0);
+  return NULL;
+}
+
+static void the_stream_goes(void **state) {
+  (void)state;
+  pthread_t thread;
+  CUresult result;
+  CUstream fresh;
+  const engine_value last[] = {operation(ENGINE_VALUE_WRITE_32, data, 7, 0),
+                               {.reduce = {.type = ENGINE_VALUE_REDUCE,
+                                           .operation = ENGINE_REDUCE_ADD,
+                                           .data = ENGINE_REDUCE_U32,
+                                           .address = data,
+                                           .value = 7}}};
+  in_turn[0] = operation(ENGINE_VALUE_WRITE_32, data + 4, 1, 0);
+  in_turn[1] = operation(ENGINE_VALUE_WAIT_32, data + 8, 1, EQUAL);
+  for (int i = 0; i < 2; i++) {
+    clear();
+    in_turn[2] = last[i];
+    succeed(cuStreamCreate(&goes, 1));
+    assert_int_equal(pthread_create(&thread, NULL, run_batch, &result), 0);
+    while (!word(1)) pause_shortly();
+    succeed(cuStreamDestroy_v2(goes));
+    succeed(cuStreamCreate(&fresh, 1));
+    succeed(cuStreamWriteValue32_v2(fresh, data + 8, 1, 0));
+    pthread_join(thread, NULL);
+    check(result, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_int_equal(word(0), 0);
+    succeed(cuStreamDestroy_v2(fresh));
+  }
+}
+
 /* What a graph allocates is there while it runs only; an ordinary allocation may go while a graph waits. Neither is
  * read then. */
 static CUdeviceptr brief;
@@ -485,6 +524,7 @@ int main(void) {
       cmocka_unit_test(refused),
       cmocka_unit_test(captured),
       cmocka_unit_test(waits_without_the_lock),
+      cmocka_unit_test(the_stream_goes),
       cmocka_unit_test(memory_that_is_gone),
       cmocka_unit_test(described),
       cmocka_unit_test(numbered),
