@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ends a kernel: the kind of every fault, the thread and address it names, and the words a reader needs. */
 #include "core_harness.h"
+#include "exec/launch/program_sharing.h"
 #include "exec/memory/tensor_map.h"
 #include "exec/memory/overrun.h"
 
@@ -448,6 +449,58 @@ static void test_undefined_beside_constants(void **state) {
   close_ptx(t);
 }
 
+#define PART_KERNEL                                                                                             \
+  ".visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n.reg .b64 %out; .reg .b32 %r<4>; .reg .pred %p;\n" \
+  "ld.param.u64 %out, [p_out]; ld.param.u32 %r1, [p_n]; setp.eq.u32 %p, %r1, 0;\n"
+
+static ff_status open_part(kernel_test *t, const char *declared, ptx_module **module, exec_program **part) {
+  ff_error error;
+  char text[1200];
+  snprintf(text, sizeof text,
+           PTX_HEAD
+           "%s\n%s@%%p bra E;\nld.global.u32 %%r2, [far]; st.global.u32 [%%out], %%r2;\nE: ld.global.u32 %%r2, [near]; "
+           "st.global.u32 [%%out], %%r2;\nret;\n}\n",
+           declared, PART_KERNEL);
+  assert_int_equal(ptx_module_parse("part.ptx", text, strlen(text), module, &error), FF_OK);
+  return exec_program_create_part(*module, t->program, part, &error);
+}
+
+/* A part of a module has the variables of the whole. One that neither defines is no one's, and what uses it says so;
+ * one that only the part defines is a mistake. */
+static void test_undefined_in_a_part(void **state) {
+  (void)state;
+  static const char *const whole[] = {".global .u32 near = 7;", ".extern .global .u32 far; .global .u32 near = 7;",
+                                      ".global .u32 far = 9; .global .u32 near = 7;"};
+  static const char *const near = ".global .u32 near;";
+  for (int i = 0; i < 3; i++) {
+    kernel_test *t = open_body(whole[i], "st.global.u32 [%out], %n;");
+    char declared[100];
+    ptx_module *module;
+    exec_program *part, *own = t->program;
+    snprintf(declared, sizeof declared, ".extern .global .u32 far; %s", near);
+    assert_int_equal(open_part(t, declared, &module, &part), FF_OK);
+    const uint64_t out = buffer(t, 128);
+    t->program = part;
+    run(t, "k", 1, 32, out, 0);
+    assert_int_equal(u32_at(out)[0], 7); /* the whole's */
+    if (i < 2) {
+      expect_text(run_fault(t, "k", 1, 32, out, 1)->message, "far is declared but defined nowhere");
+      uint64_t address, bytes;
+      assert_int_equal(exec_program_variable(part, "far", &address, &bytes, NULL), FF_NOT_FOUND);
+    } else {
+      run(t, "k", 1, 32, out, 1);
+    }
+    t->program = own;
+    exec_program_free(part);
+    ptx_module_free(module);
+    snprintf(declared, sizeof declared, ".global .u32 far; %s", near);
+    assert_int_equal(open_part(t, declared, &module, &part), i < 2 ? FF_INVALID : FF_OK);
+    if (i == 2) exec_program_free(part);
+    ptx_module_free(module);
+    close_ptx(t);
+  }
+}
+
 static void test_wrong_call(void **state) {
   kernel_test *t = open_body(
       ".func f()\n{\n ret;\n}\n.global .align 8 .u64 table[1] = {f};\n", AT
@@ -516,6 +569,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_end_of_allocatio
                                           cmocka_unit_test(test_unsupported),
                                           cmocka_unit_test(test_undefined_variables),
                                           cmocka_unit_test(test_undefined_beside_constants),
+                                          cmocka_unit_test(test_undefined_in_a_part),
                                           cmocka_unit_test(test_wrong_call),
                                           cmocka_unit_test(test_first_block_wins),
                                           cmocka_unit_test(test_impossible_launches)};
