@@ -136,6 +136,9 @@ typedef struct engine_graphs { /* all there is */
 extern engine_graphs ff_graphs;
 
 bool engine_graph_live(const engine_graph *graph);
+bool engine_exec_live(const engine_exec *exec);
+void engine_exec_end(engine_exec *exec);              /* a launch is over, and with the last one what was to go */
+bool engine_node_has_device(const engine_node *node); /* does what it does belong to one? */
 bool engine_node_live(const engine_node *node);
 engine_graph *engine_graph_make(void);
 void engine_graph_free(engine_graph *graph);
