@@ -353,7 +353,7 @@ LIBCUDA_CALL(cuGraphMemsetNodeGetParams, (CUgraphNode node, cudaMemsetParams *ou
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(get(node, ENGINE_NODE_SET, out, &p));
   *out = (cudaMemsetParams){
-      (void *)(uintptr_t)p.set.to, p.set.pitch, p.set.value, p.set.element, p.set.width, p.set.height};
+      (void *)(uintptr_t)p.set.to, p.set.pitch, (unsigned)p.set.value, p.set.element, p.set.width, p.set.height};
   return CUDA_SUCCESS;
 }
 

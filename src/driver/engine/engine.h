@@ -279,9 +279,11 @@ ENGINE_API void engine_copies_of_files(bool files);
 /* Sets `width` x `height` x `depth` elements of `element` bytes (1, 2, 4) to `value`; width counts elements. */
 typedef struct engine_set {
   uint64_t to, width, height, depth, pitch, slice;
-  uint32_t value, element;
+  uint64_t value; /* its lowest bytes */
+  uint32_t element;
   cudaStream_t stream;
   bool async;
+  bool word; /* of 4 or 8 bytes, the only one: other threads may look at it, and see it whole */
   bool done; /* the memory is as it will be: the access stream and the clock are told of it, nothing more */
 } engine_set;
 ENGINE_API cudaError_t engine_set_run(const engine_set *set);

@@ -10,6 +10,7 @@
  *
  * Every range must lie inside one allocation, from the first byte of its first row to the last byte of its last, or in
  * mappings without a gap between them that may be read, or written. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "driver/engine/engine_graph.h"
@@ -174,7 +175,12 @@ cudaError_t engine_copy_run(const engine_copy *copy) {
 
 #define FILL_BYTES (UINT64_C(64) << 10) /* at once: what a cache holds */
 
-static void fill_row(char *to, uint64_t elements, uint32_t element, uint32_t value) {
+static void store_word(uint64_t to, uint32_t bytes, uint64_t value) {
+  if (bytes == 4) atomic_store((_Atomic uint32_t *)(uintptr_t)to, (uint32_t)value);
+  else atomic_store((_Atomic uint64_t *)(uintptr_t)to, value);
+}
+
+static void fill_row(char *to, uint64_t elements, uint32_t element, uint64_t value) {
   uint64_t bytes = elements * element;
   if (!value) {
     exec_memory_zero(ff_engine.memory, (uint64_t)(uintptr_t)to, bytes);
@@ -200,7 +206,8 @@ static void set_slices(const engine_set *set, engine_stream *stream, bool blocki
     op.set.pitch = set->height > 1 ? set->pitch : op.set.width;
     engine_append(&op);
     engine_time_spend(stream, engine_time_transfer(op.set.width * set->height, TRACE_D2D), false, op.blocking);
-    for (uint64_t row = 0; !set->done && row < set->height; row++)
+    if (set->word && !set->done) store_word(set->to, set->element, set->value);
+    for (uint64_t row = 0; !set->done && !set->word && row < set->height; row++)
       fill_row((char *)(uintptr_t)(op.set.to + row * set->pitch), set->width, set->element, set->value);
     engine_host_access_settle(op.set.to, (op.set.height - 1) * op.set.pitch + op.set.width);
   }
@@ -209,6 +216,7 @@ static void set_slices(const engine_set *set, engine_stream *stream, bool blocki
 /* Rows without gaps become one. */
 static cudaError_t check_set(engine_set *set, engine_memory *memory) {
   uint64_t width;
+  FF_ASSERT(!set->word || (set->width == 1 && set->height == 1 && set->depth == 1));
   if (__builtin_mul_overflow(set->width, (uint64_t)set->element, &width)) return cudaErrorInvalidValue;
   if (set->to % set->element) return cudaErrorInvalidValue;
   if (set->height > 1 && set->pitch == width) {

@@ -47,7 +47,7 @@ static void label(ff_text *out, const engine_node *node, unsigned flags) {
   if (p->kind == ENGINE_NODE_BATCH && verbose) ff_text_add(out, "\\n%zu copies", p->batch.count);
   if (p->kind == ENGINE_NODE_SET && verbose)
     ff_text_add(out, "\\n%#llx, %llu x %llu, value %u", (unsigned long long)p->set.to, (unsigned long long)p->set.width,
-                (unsigned long long)p->set.height, p->set.value);
+                (unsigned long long)p->set.height, (unsigned)p->set.value);
   if ((p->kind == ENGINE_NODE_ALLOC || p->kind == ENGINE_NODE_FREE) && verbose)
     ff_text_add(out, "\\n%#llx, %llu bytes", (unsigned long long)p->memory.address,
                 (unsigned long long)p->memory.bytes);

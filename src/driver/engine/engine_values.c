@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations on one value in memory (engine_values.h). A write is a set of one element, or of two for 64 bits;
- * a reduction is one in the access stream, too. Flushes
- * and barriers have nothing to do: memory is always up to date.
+/* Operations on one value in memory (engine_values.h). A write is a set of one element, which others see whole;
+ * a reduction is one in the access stream, too. Flushes and barriers have nothing to do: memory is always up to date.
  *
  * A stream waits without the engine's lock, so that other threads can launch what writes the value; a graph's node
  * gives the lock away while it waits. */
@@ -142,29 +141,25 @@ static cudaError_t wait_for(const engine_value *v) {
   return error ? error : give_up();
 }
 
-static engine_set set_of(const engine_value *v, unsigned part) {
-  return (engine_set){.to = v->of.address + 4 * part,
+static engine_set set_of(const engine_value *v) {
+  return (engine_set){.to = v->of.address,
                       .width = 1,
                       .height = 1,
                       .depth = 1,
-                      .value = (uint32_t)(v->of.value >> 32 * part),
-                      .element = 4,
-                      .async = true};
-}
-
-static cudaError_t write_part(const engine_value *v, unsigned part, const target *to) {
-  engine_set set = set_of(v, part);
-  set.stream = to->handle;
-  cudaError_t error = engine_enter_during_kernel();
-  if (error) return error;
-  if (find_again(to, &error)) error = engine_set_run_locked(&set);
-  engine_leave();
-  return error;
+                      .value = v->of.value,
+                      .element = bytes_of(v),
+                      .async = true,
+                      .word = true};
 }
 
 static cudaError_t write_now(const engine_value *v, const target *to) {
+  engine_set set = set_of(v);
+  set.stream = to->handle;
   cudaError_t error = check_place(v, engine_pointer_find(v->of.address));
-  for (unsigned part = 0; !error && part < bytes_of(v) / 4; part++) error = write_part(v, part, to);
+  if (!error) error = engine_enter_during_kernel();
+  if (error) return error;
+  if (find_again(to, &error)) error = engine_set_run_locked(&set);
+  engine_leave();
   return error;
 }
 
@@ -245,10 +240,8 @@ cudaError_t engine_values_run(cudaStream_t stream, const engine_value *list, siz
 /* ---- as a node ---- */
 
 cudaError_t engine_value_write_on(const engine_value *v, engine_stream *stream) {
-  cudaError_t error = reduces(v) ? reduce_on(v, stream) : cudaSuccess;
-  for (unsigned part = 0; !error && writes(v) && part < bytes_of(v) / 4; part++)
-    error = engine_set_on(set_of(v, part), stream, true);
-  return error;
+  if (reduces(v)) return reduce_on(v, stream);
+  return writes(v) ? engine_set_on(set_of(v), stream, true) : cudaSuccess;
 }
 
 /* Memory may go while the lock is free, and a graph's own comes and goes: it is looked for each time. */

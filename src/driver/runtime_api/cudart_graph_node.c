@@ -206,7 +206,7 @@ CUDART_API cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMe
   cudaError_t error = get(node, ENGINE_NODE_SET, out, &p);
   if (!error)
     *out = (cudaMemsetParams){
-        (void *)(uintptr_t)p.set.to, p.set.pitch, p.set.value, p.set.element, p.set.width, p.set.height};
+        (void *)(uintptr_t)p.set.to, p.set.pitch, (unsigned)p.set.value, p.set.element, p.set.width, p.set.height};
   return engine_return(error);
 }
 

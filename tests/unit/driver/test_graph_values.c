@@ -3,6 +3,7 @@
  * graphs and nodes. */
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -340,6 +341,37 @@ static void waits_without_the_lock(void **state) {
   succeed(cuStreamDestroy_v2(writer));
 }
 
+/* Who looks at a value of 64 bits while it is written sees the one before or the one after. */
+static atomic_bool enough;
+static atomic_int looks;
+static const uint64_t either[2] = {UINT64_C(0x00000000ffffffff), UINT64_C(0xffffffff00000000)};
+static void *look(void *at) {
+  uintptr_t others = 0;
+  while (!enough) {
+    const uint64_t seen = atomic_load((_Atomic uint64_t *)at);
+    looks++;
+    others += seen != either[0] && seen != either[1];
+  }
+  return (void *)others;
+}
+
+static void is_whole(void **state) {
+  (void)state;
+  uint64_t *word;
+  pthread_t thread;
+  void *others;
+  succeed(cuMemHostAlloc((void **)&word, 64, 3));
+  *word = either[0];
+  assert_int_equal(pthread_create(&thread, NULL, look, word), 0);
+  for (int i = 0; i < 4000 || looks < 100000; i++) {
+    engine_value value = operation(ENGINE_VALUE_WRITE_64, (uintptr_t)word, either[i % 2], 0);
+    succeed(cuStreamBatchMemOp_v2(NULL, 1, &value, 0));
+  }
+  enough = true;
+  pthread_join(thread, &others);
+  assert_null(others);
+}
+
 /* A stream that is destroyed while a batch waits in it: what comes after the wait is done in no other, also if that has
  * its address. */
 static engine_value in_turn[3];
@@ -524,6 +556,7 @@ int main(void) {
       cmocka_unit_test(refused),
       cmocka_unit_test(captured),
       cmocka_unit_test(waits_without_the_lock),
+      cmocka_unit_test(is_whole),
       cmocka_unit_test(the_stream_goes),
       cmocka_unit_test(memory_that_is_gone),
       cmocka_unit_test(described),
