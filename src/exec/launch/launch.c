@@ -727,7 +727,9 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   if (status != FF_OK) return status;
   exec_stats unused = {0};
   worker_pool *pool = free_pool();
-  pthread_mutex_lock(&pool->launching);
+  /* Where launches give way it is free: the caller's own lock, which they take while they hold this one, is held
+   * here. */
+  if (pthread_mutex_trylock(&pool->launching)) pthread_mutex_lock(&pool->launching);
   core_launch *launch = clear_launch(pool, request->kernel->info.param_bytes);
   set_up(launch, config, request, pool->params);
   launch->isa = isa;
