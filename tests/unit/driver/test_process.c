@@ -189,12 +189,109 @@ static void a_running_kernel_does_not_hold_up_the_end(void **state) {
   assert_true(results_are_complete());
 }
 
+/* ---- what happens while threads are at work ---- */
+
+enum { WORKERS = 4 };
+static uint32_t *words; /* of kernels that wait: never written */
+
+static void nothing(void *unused) { (void)unused; }
+
+static void put(const void *stub, void *word, cudaStream_t stream) {
+  cudaLaunchKernel(stub, (dim3){1, 1, 1}, (dim3){32, 1, 1}, (void *[]){word}, 0, stream);
+}
+
+/* Whatever it is at when the process ends: a launch, a wait, a call of the host's, a kernel that has given way. */
+static void *work_on(void *stubs) {
+  void *const *stub = stubs, *memory;
+  cudaStream_t stream, waiting;
+  cudaEvent_t event;
+  static _Atomic int workers;
+  const int self = workers++;
+  if (cudaStreamCreateWithFlags(&waiting, cudaStreamNonBlocking)) return NULL;
+  if (self % 2) put(stub[1], &words, waiting);
+  for (;;) {
+    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)) return NULL; /* it ends */
+    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (cudaMallocAsync(&memory, 4096, stream) == cudaSuccess) {
+      cudaMemsetAsync(memory, 1, 4096, stream);
+      put(stub[0], &memory, stream);
+      cudaLaunchHostFunc(stream, nothing, NULL);
+      cudaEventRecord(event, stream);
+      cudaEventSynchronize(event);
+      cudaFreeAsync(memory, stream);
+    }
+    cudaEventDestroy(event);
+    cudaStreamDestroy(stream);
+  }
+}
+
+static int start_workers(void) {
+  STUB(add);
+  STUB(hold);
+  static void *stubs[2];
+  const char *text[] = {PTX_HEAD
+                        ".visible .entry add(.param .u64 word)\n{\n.reg .b64 %rd1;\nld.param.u64 %rd1, [word];\n"
+                        "red.global.add.u32 [%rd1], 1;\nret;\n}\n"
+                        ".visible .entry hold(.param .u64 word)\n{\n.reg .b64 %rd1;\n.reg .b32 %r1;\n.reg .pred %p;\n"
+                        "ld.param.u64 %rd1, [word];\nL:\nld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p, %r1, 0;\n"
+                        "@%p bra L;\nret;\n}\n"};
+  void *module = register_ptx(text, 1);
+  pthread_t thread;
+  register_kernel(module, stubs[0] = add, "add");
+  register_kernel(module, stubs[1] = hold, "hold");
+  CHECK(cudaHostAlloc((void **)&words, 64, cudaHostAllocPortable) == cudaSuccess);
+  memset(words, 0, 64);
+  for (int i = 0; i < WORKERS; i++) pthread_create(&thread, NULL, work_on, stubs);
+  return 0;
+}
+
+static useconds_t after_us; /* that the threads began */
+
+static int end_at_work(void) {
+  const int failed = start_workers();
+  usleep(after_us);
+  return failed;
+}
+
+static int fork_at_work(void) {
+  int status;
+  void *memory;
+  CHECK(!start_workers());
+  usleep(after_us);
+  const pid_t child = fork();
+  if (!child) {
+    CHECK(cudaMalloc(&memory, 100) == cudaErrorInitializationError);
+    CHECK(cudaDeviceSynchronize() == cudaErrorInitializationError);
+    exit(7);
+  }
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  return 0;
+}
+
+static void threads_at_work_do_not_hold_up_the_end(void **state) {
+  (void)state;
+  for (after_us = 1000; after_us < 100000; after_us *= 3) {
+    alarm(60);
+    assert_int_equal(in_child(end_at_work), 0);
+    assert_true(results_are_complete());
+    assert_int_equal(in_child(fork_at_work), 0);
+    assert_true(results_are_complete());
+    alarm(0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_normal_end_writes_results),  cmocka_unit_test(registration_starts_nothing),
-      cmocka_unit_test(a_thread_may_end_the_process), cmocka_unit_test(a_fork_of_a_user_is_no_user),
-      cmocka_unit_test(exit_handlers_may_free),       cmocka_unit_test(calls_after_the_end_are_refused),
-      cmocka_unit_test(a_bad_machine_is_an_error),    cmocka_unit_test(a_running_kernel_does_not_hold_up_the_end),
+      cmocka_unit_test(a_normal_end_writes_results),
+      cmocka_unit_test(registration_starts_nothing),
+      cmocka_unit_test(a_thread_may_end_the_process),
+      cmocka_unit_test(a_fork_of_a_user_is_no_user),
+      cmocka_unit_test(exit_handlers_may_free),
+      cmocka_unit_test(calls_after_the_end_are_refused),
+      cmocka_unit_test(a_bad_machine_is_an_error),
+      cmocka_unit_test(a_running_kernel_does_not_hold_up_the_end),
+      cmocka_unit_test(threads_at_work_do_not_hold_up_the_end),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   CHECK_LEAKS();
