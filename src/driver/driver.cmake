@@ -70,6 +70,7 @@ ff_uses(driver_uses driver)
 add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private} ${driver_linked} ${driver_nvtx}
   ${driver_dir}/stand_ins/nvjitlink.c ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_board.c ${driver_dir}/stand_ins/nvml_activity.c ${driver_dir}/stand_ins/nvml_links.c ${driver_dir}/stand_ins/cupti.c ${driver_dir}/stand_ins/cupti_stubs.c)
 ff_compile_fast(ff_driver)
+ff_check_threads(ff_driver)
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(ff_driver PUBLIC ${driver_uses} ${driver_backtrace} ${CMAKE_DL_LIBS} Threads::Threads m)
 
