@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The virtual GPU's address space: what each byte of the arena belongs to.
+/* The virtual GPU's address space: what each byte of the arena belongs to. mapping.c has reservations and mappings,
+ * host_memory.c what lies outside of the arena.
  *
  * The arena is one reserved range. Below `high` it is readable and writable and the host gives it pages when they are
  * touched; above it nothing is mapped. Ranges come from the free list (lowest address first) or from `high` upwards.
@@ -42,43 +43,14 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "exec/memory/multicast.h"
-#include "exec/memory/space.h"
-#include "exec/texture/texture_table.h"
+#include "exec/memory/space_private.h"
 
-#define LARGE_BYTES (UINT64_C(2) << 20)
-#define LARGE_ALLOCATIONS \
-  4096u /* that the host is asked to give in pages of 2 MiB; the usual limit of mappings is 65,530 */
 #define LEAF_PAGES (LARGE_BYTES / EXEC_PAGE_BYTES)
-#define TOP_ENTRIES (EXEC_ARENA_BYTES / LARGE_BYTES)
 #define GROW_BYTES (UINT64_C(1) << 30) /* how much more of the arena becomes writable at a time */
 #define ANY_ALIGNMENT (UINT64_C(1) << 30)
-#define TOMBSTONES 4096u
-#define REGISTERED_LIMIT 4096u
-
-typedef struct free_range {
-  uint64_t start, bytes;
-} free_range;
-
-struct exec_memory {
-  exec_arena arena; /* first: exec_memory_arena */
-  pthread_mutex_t lock;
-  uintptr_t *top; /* TOP_ENTRIES entries */
-  /* offsets into the arena: first byte that was not used yet, first byte that is not writable */
-  uint64_t high, writable;
-  FF_VEC(free_range) free; /* sorted; neighbours are one */
-  FF_VEC(exec_span *) spans;
-  FF_VEC(exec_span *) spare;
-  exec_span *tombstone[TOMBSTONES];
-  uint32_t tombstone_first, tombstone_count;
-  exec_span *registered[REGISTERED_LIMIT];
-  uint32_t registered_count; /* slots in use or once in use; read without the lock */
-  uint64_t live[EXEC_MEMORY_SYSTEM + 1];
-  uint32_t next_id;
-  uint64_t padding;     /* bytes on both sides of each allocation, at least */
-  uint32_t large_pages; /* allocations that were asked for in large pages */
-  exec_heap *heap;
-  exec_textures *textures;
-};
+#define TOP_ENTRIES (EXEC_ARENA_BYTES / LARGE_BYTES)
+#define LARGE_ALLOCATIONS \
+  4096u /* that the host is asked to give in pages of 2 MiB; the usual limit of mappings is 65,530 */
 
 /* ---- lookup ---- */
 
@@ -121,7 +93,7 @@ const exec_allocation *exec_memory_owner(const exec_memory *memory, uint64_t add
 
 /* Enters `span` (or NULL) for all pages of [start, start + bytes), both multiples of a page, offsets into the
  * arena. */
-static void table_set(exec_memory *memory, uint64_t start, uint64_t bytes, exec_span *span) {
+void space_table_set(exec_memory *memory, uint64_t start, uint64_t bytes, exec_span *span) {
   for (uint64_t at = start, end = start + bytes; at < end;) {
     uintptr_t *top = &memory->top[at / LARGE_BYTES];
     uint64_t next = (at / LARGE_BYTES + 1) * LARGE_BYTES;
@@ -143,14 +115,12 @@ static void table_set(exec_memory *memory, uint64_t start, uint64_t bytes, exec_
 
 /* ---- ranges ---- */
 
-static uint64_t round_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
-
 /* The first offset from there on whose address is aligned. */
 static uint64_t aligned(const exec_memory *memory, uint64_t offset, uint64_t alignment) {
   return round_up(memory->arena.base + offset, alignment) - memory->arena.base;
 }
 
-static void free_insert(exec_memory *memory, uint64_t start, uint64_t bytes) {
+void space_free_insert(exec_memory *memory, uint64_t start, uint64_t bytes) {
   if (!bytes) return;
   size_t low = 0, end = memory->free.count;
   while (low < end) {
@@ -178,22 +148,22 @@ static void free_insert(exec_memory *memory, uint64_t start, uint64_t bytes) {
   }
 }
 
-static bool take_free(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
+bool space_take_free(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
   for (size_t i = 0; i < memory->free.count; i++) {
     free_range range = memory->free.items[i];
     uint64_t at = aligned(memory, range.start, alignment);
     if (at - range.start > range.bytes || range.bytes - (at - range.start) < bytes) continue;
     memmove(memory->free.items + i, memory->free.items + i + 1, (memory->free.count - i - 1) * sizeof range);
     memory->free.count--;
-    free_insert(memory, range.start, at - range.start);
-    free_insert(memory, at + bytes, range.start + range.bytes - (at + bytes));
+    space_free_insert(memory, range.start, at - range.start);
+    space_free_insert(memory, at + bytes, range.start + range.bytes - (at + bytes));
     *start = at;
     return true;
   }
   return false;
 }
 
-static bool take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
+bool space_take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
   uint64_t at = aligned(memory, memory->high, alignment);
   if (at > EXEC_ARENA_BYTES || bytes > EXEC_ARENA_BYTES - at) return false;
   if (at + bytes > memory->writable) {
@@ -204,19 +174,19 @@ static bool take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, 
   }
   uint64_t gap = memory->high;
   memory->high = at + bytes;
-  free_insert(memory, gap, at - gap);
+  space_free_insert(memory, gap, at - gap);
   *start = at;
   return true;
 }
 
 /* Takes [start, start + bytes) if all of it is free, or was not used yet. */
-static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
+bool space_take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
   uint64_t fresh;
   if (start >= memory->high) { /* what lies between becomes free */
     if (start > EXEC_ARENA_BYTES || bytes > EXEC_ARENA_BYTES - start) return false;
     uint64_t before = memory->high;
-    if (!take_fresh(memory, start - before + bytes, EXEC_PAGE_BYTES, &fresh)) return false;
-    free_insert(memory, before, start - before);
+    if (!space_take_fresh(memory, start - before + bytes, EXEC_PAGE_BYTES, &fresh)) return false;
+    space_free_insert(memory, before, start - before);
     return true;
   }
   for (size_t i = 0; i < memory->free.count; i++) {
@@ -225,33 +195,33 @@ static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
       continue;
     memmove(memory->free.items + i, memory->free.items + i + 1, (memory->free.count - i - 1) * sizeof range);
     memory->free.count--;
-    free_insert(memory, range.start, start - range.start);
-    free_insert(memory, start + bytes, range.start + range.bytes - (start + bytes));
+    space_free_insert(memory, range.start, start - range.start);
+    space_free_insert(memory, start + bytes, range.start + range.bytes - (start + bytes));
     return true;
   }
   return false;
 }
 
 /* Of its range, as an offset into the arena. */
-static uint64_t range_start(const exec_memory *memory, const exec_span *span) {
+uint64_t space_range_start(const exec_memory *memory, const exec_span *span) {
   return span->info.address - span->front - memory->arena.base;
 }
 
 /* The range and the span of the tombstone `number`, counted from the oldest, may be used again. */
-static void forget_tombstone(exec_memory *memory, uint32_t number) {
+void space_forget_tombstone(exec_memory *memory, uint32_t number) {
   exec_span **ring = memory->tombstone, *span = ring[(memory->tombstone_first + number) % TOMBSTONES];
   for (uint32_t i = number; i > 0; i--) /* the older ones move up */
     ring[(memory->tombstone_first + i) % TOMBSTONES] = ring[(memory->tombstone_first + i - 1) % TOMBSTONES];
   memory->tombstone_first = (memory->tombstone_first + 1) % TOMBSTONES;
   memory->tombstone_count--;
-  uint64_t start = range_start(memory, span), bytes = span->reserved;
-  table_set(memory, start, bytes, NULL);
-  free_insert(memory, start, bytes);
+  uint64_t start = space_range_start(memory, span), bytes = span->reserved;
+  space_table_set(memory, start, bytes, NULL);
+  space_free_insert(memory, start, bytes);
   span->info.bytes = 0;
   FF_PUSH(&memory->spare, span);
 }
 
-static exec_span *new_span(exec_memory *memory) {
+exec_span *space_new_span(exec_memory *memory) {
   if (memory->spare.count) return memory->spare.items[--memory->spare.count];
   exec_span *span = ff_alloc(sizeof *span);
   FF_PUSH(&memory->spans, span);
@@ -271,7 +241,7 @@ static int by_start(const void *a, const void *b) {
 }
 
 /* With the lock, at one change of many. */
-static void check_tiling(const exec_memory *memory) {
+void space_check_tiling(const exec_memory *memory) {
   static _Atomic uint32_t changes;
   if (ff_check_level < 2 || ++changes % CHECK_EVERY) return;
   FF_VEC(free_range) parts = {0};
@@ -286,7 +256,7 @@ static void check_tiling(const exec_memory *memory) {
       FF_ASSERT(exec_memory_span(memory, r->info.address) == r &&
                 exec_memory_span(memory, r->info.address + r->info.bytes - 1) == r);
     if (r->info.bytes && !is_host(r->info.kind) && r->info.range != EXEC_MAPPED)
-      FF_PUSH(&parts, ((free_range){range_start(memory, r), r->reserved}));
+      FF_PUSH(&parts, ((free_range){space_range_start(memory, r), r->reserved}));
   }
   qsort(parts.items, parts.count, sizeof *parts.items, by_start);
   for (size_t i = 0, f = 0; i < parts.count; i++) {
@@ -376,8 +346,8 @@ uint64_t exec_memory_padding(const exec_memory *memory) { return memory->padding
 exec_heap **exec_memory_heap(exec_memory *memory) { return &memory->heap; }
 exec_textures **exec_memory_textures(exec_memory *memory) { return &memory->textures; }
 
-static void open_span(exec_memory *memory, exec_span *span, uint64_t address, uint64_t bytes, uint64_t reserved,
-                      exec_memory_kind kind, const char *name) {
+void space_open_span(exec_memory *memory, exec_span *span, uint64_t address, uint64_t bytes, uint64_t reserved,
+                     exec_memory_kind kind, const char *name) {
   memset(&span->info, 0, sizeof span->info);
   span->holder = NULL;
   span->front = 0;
@@ -445,22 +415,23 @@ ff_status exec_memory_allocate_row(exec_memory *memory, const exec_wanted *wante
   part one, *parts = count == 1 ? &one : ff_alloc(count * sizeof *parts);
   uint64_t alignment, start = 0, reserved = lay_out(memory, wanted, count, parts, &alignment);
   pthread_mutex_lock(&memory->lock);
-  bool found =
-      reserved && (take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start));
+  bool found = reserved && (space_take_free(memory, reserved, alignment, &start) ||
+                            space_take_fresh(memory, reserved, alignment, &start));
   while (!found && reserved && memory->tombstone_count) {
-    forget_tombstone(memory, 0);
-    found = take_free(memory, reserved, alignment, &start);
+    space_forget_tombstone(memory, 0);
+    found = space_take_free(memory, reserved, alignment, &start);
   }
   for (uint32_t n = 0; n < count && found; n++) {
-    exec_span *span = new_span(memory);
+    exec_span *span = space_new_span(memory);
     uint64_t at = start + parts[n].at, bytes = wanted[n].bytes;
-    open_span(memory, span, memory->arena.base + at + parts[n].front, bytes, parts[n].reserved, kind, wanted[n].name);
+    space_open_span(memory, span, memory->arena.base + at + parts[n].front, bytes, parts[n].reserved, kind,
+                    wanted[n].name);
     span->front = parts[n].front;
-    table_set(memory, at, parts[n].reserved, span);
+    space_table_set(memory, at, parts[n].reserved, span);
     if (bytes >= LARGE_BYTES && kind != EXEC_MEMORY_MANAGED) want_large_pages(memory, at + parts[n].front, bytes);
     allocations[n] = &span->info;
   }
-  check_tiling(memory);
+  space_check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
   if (!found) {
     char text[32];
@@ -477,7 +448,7 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
   return exec_memory_allocate_row(memory, &wanted, 1, kind, allocation, error);
 }
 
-static void close_span(exec_memory *memory, exec_span *span) {
+void space_close_span(exec_memory *memory, exec_span *span) {
   __atomic_store_n(&span->readable, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&span->writable, 0, __ATOMIC_RELEASE);
   span->info.freed = true;
@@ -485,7 +456,7 @@ static void close_span(exec_memory *memory, exec_span *span) {
 }
 
 /* Empty memory of the host's in a part of the arena; with PROT_NONE only its addresses. */
-static bool host_map(uint64_t address, uint64_t bytes, int protection) {
+bool space_host_map(uint64_t address, uint64_t bytes, int protection) {
   return mmap((void *)address, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
          MAP_FAILED;
 }
@@ -493,7 +464,7 @@ static bool host_map(uint64_t address, uint64_t bytes, int protection) {
 /* What was released holds nothing any more. False: other processes have its pages, and the host cannot give others. */
 static bool empty_pages(const exec_span *span) {
   uint64_t address = span->info.address, bytes = span->reserved - span->front;
-  if (span->shared || span->info.range == EXEC_RESERVED) return host_map(address, bytes, PROT_READ | PROT_WRITE);
+  if (span->shared || span->info.range == EXEC_RESERVED) return space_host_map(address, bytes, PROT_READ | PROT_WRITE);
   if (madvise((void *)address, bytes, MADV_DONTNEED)) memset((void *)address, 0, bytes);
   return true;
 }
@@ -507,12 +478,12 @@ ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *e
     status = ff_fail(error, FF_NOT_FOUND, "no allocation starts at 0x%" PRIx64 "%s", address,
                      span && span->info.freed && span->info.address == address ? " (it was freed before)" : "");
   } else {
-    close_span(memory, span);
+    space_close_span(memory, span);
     bool again = empty_pages(span); /* else its range is never used again */
-    if (again && memory->tombstone_count == TOMBSTONES) forget_tombstone(memory, 0);
+    if (again && memory->tombstone_count == TOMBSTONES) space_forget_tombstone(memory, 0);
     if (again) memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = span;
   }
-  check_tiling(memory);
+  space_check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
   return status;
 }
@@ -531,16 +502,17 @@ const exec_allocation *exec_memory_cut(exec_memory *memory, const exec_allocatio
   uint64_t kept = round_up(bytes, EXEC_PAGE_BYTES);
   pthread_mutex_lock(&memory->lock);
   FF_ASSERT(!memory->padding && kept + rest <= span->reserved);
-  exec_span *behind = new_span(memory);
-  open_span(memory, behind, span->info.address + kept, rest, span->reserved - kept, span->info.kind, span->info.name);
+  exec_span *behind = space_new_span(memory);
+  space_open_span(memory, behind, span->info.address + kept, rest, span->reserved - kept, span->info.kind,
+                  span->info.name);
   memory->next_id--; /* it has the first part's number */
   behind->info.id = span->info.id;
   behind->info.freed = true;
   behind->readable = behind->writable = 0;
   set_bytes(memory, span, bytes);
   span->reserved = kept;
-  table_set(memory, range_start(memory, behind), behind->reserved, behind);
-  check_tiling(memory);
+  space_table_set(memory, space_range_start(memory, behind), behind->reserved, behind);
+  space_check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
   return &behind->info;
 }
@@ -552,285 +524,15 @@ void exec_memory_join(exec_memory *memory, const exec_allocation *allocation, co
   if (other) {
     FF_ASSERT(other->info.freed && other->info.id == span->info.id &&
               span->info.address + span->reserved == other->info.address);
-    table_set(memory, range_start(memory, other), other->reserved, span);
+    space_table_set(memory, space_range_start(memory, other), other->reserved, span);
     span->reserved += other->reserved;
     memory->live[other->info.kind] -= other->info.bytes;
     other->info.bytes = 0;
     FF_PUSH(&memory->spare, other);
   }
   set_bytes(memory, span, bytes);
-  check_tiling(memory);
+  space_check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
-}
-
-/* ---- memory that other processes have, too ---- */
-
-/* Pages that hold nothing stay holes in the file. */
-static ff_status write_pages(uint64_t address, uint64_t bytes, int file, ff_error *error) {
-  static const unsigned char zero[EXEC_PAGE_BYTES];
-  for (uint64_t at = 0; at < bytes; at += EXEC_PAGE_BYTES) {
-    const void *page = (const void *)(address + at);
-    if (memcmp(page, zero, sizeof zero) == 0) continue;
-    if (pwrite(file, page, sizeof zero, (off_t)at) != (ssize_t)sizeof zero)
-      return ff_fail(error, FF_NO_MEMORY, "cannot share %" PRIu64 " bytes: %s", bytes, strerror(errno));
-  }
-  return FF_OK;
-}
-
-ff_status exec_memory_share(exec_memory *memory, const exec_allocation *allocation, int file, bool keep,
-                            ff_error *error) {
-  exec_span *span = (exec_span *)(uintptr_t)allocation; /* info is its first member */
-  uint64_t address = allocation->address, bytes = round_up(allocation->bytes, EXEC_PAGE_BYTES);
-  FF_ASSERT(allocation->range == EXEC_ALLOCATED && allocation->kind == EXEC_MEMORY_DEVICE && !allocation->freed);
-  pthread_mutex_lock(&memory->lock);
-  ff_status status = keep ? write_pages(address, bytes, file, error) : FF_OK;
-  if (!status && mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
-                      0) == MAP_FAILED)
-    status = ff_fail(error, FF_NO_MEMORY, "cannot share %" PRIu64 " bytes: %s", bytes, strerror(errno));
-  if (!status) {
-    madvise((void *)address, bytes, MADV_DONTFORK); /* as what exec_memory_map maps */
-    span->shared = true;
-  }
-  pthread_mutex_unlock(&memory->lock);
-  return status;
-}
-
-/* ---- reservations and mappings ---- */
-
-/* A tombstone is forgotten where the program asks for its place. */
-static void forget_tombstones_in(exec_memory *memory, uint64_t start, uint64_t bytes) {
-  for (uint32_t i = memory->tombstone_count; i-- > 0;) {
-    const exec_span *span = memory->tombstone[(memory->tombstone_first + i) % TOMBSTONES];
-    uint64_t at = range_start(memory, span);
-    if (at < start + bytes && start < at + span->reserved) forget_tombstone(memory, i);
-  }
-}
-
-static bool take_wanted(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *start) {
-  *start = wanted - memory->arena.base;
-  if (!wanted || wanted < memory->arena.base || *start >= EXEC_ARENA_BYTES || wanted % alignment) return false;
-  forget_tombstones_in(memory, *start, bytes);
-  return take_at(memory, *start, bytes);
-}
-
-ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted,
-                              const char *name, const exec_allocation **reservation, ff_error *error) {
-  if (alignment < LARGE_BYTES) alignment = LARGE_BYTES;
-  if (!bytes || (alignment & (alignment - 1)))
-    return ff_fail(error, FF_INVALID, "no reservation of %" PRIu64 " bytes, aligned to %" PRIu64, bytes, alignment);
-  if (bytes > EXEC_ARENA_BYTES || alignment > EXEC_ARENA_BYTES)
-    return ff_fail(error, FF_NO_MEMORY, "%" PRIu64 " bytes are more than the virtual GPU's address range", bytes);
-  uint64_t reserved = round_up(bytes, LARGE_BYTES), start = 0;
-  pthread_mutex_lock(&memory->lock);
-  bool found = take_wanted(memory, reserved, alignment, wanted, &start) ||
-               take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start);
-  while (!found && memory->tombstone_count) {
-    forget_tombstone(memory, 0);
-    found = take_free(memory, reserved, alignment, &start);
-  }
-  if (found && !host_map(memory->arena.base + start, reserved, PROT_NONE)) {
-    free_insert(memory, start, reserved);
-    found = false;
-  }
-  if (found) {
-    exec_span *span = new_span(memory);
-    open_span(memory, span, memory->arena.base + start, bytes, reserved, EXEC_MEMORY_DEVICE, name);
-    memory->live[EXEC_MEMORY_DEVICE] -= bytes; /* addresses are no memory */
-    span->info.range = EXEC_RESERVED;
-    span->readable = span->writable = 0;
-    table_set(memory, start, reserved, span);
-    *reservation = &span->info;
-  }
-  check_tiling(memory);
-  pthread_mutex_unlock(&memory->lock);
-  char text[32];
-  return found ? FF_OK
-               : ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range",
-                         ff_format_bytes(bytes, text, sizeof text));
-}
-
-/* The reservation that has all of the range, with no mapping in it; NULL: there is none. */
-static exec_span *unmapped(const exec_memory *memory, uint64_t address, uint64_t bytes) {
-  exec_span *holder = exec_memory_span(memory, address);
-  if (!holder || holder->info.freed || holder->info.range != EXEC_RESERVED) return NULL;
-  if (bytes > holder->info.bytes - (address - holder->info.address)) return NULL;
-  for (uint64_t at = address; at - address < bytes; at = (at / LARGE_BYTES + 1) * LARGE_BYTES)
-    if (exec_memory_span(memory, at) != holder) return NULL;
-  return exec_memory_span(memory, address + bytes - 1) == holder ? holder : NULL;
-}
-
-static exec_span *open_mapping(exec_memory *memory, exec_span *holder, uint64_t address, uint64_t bytes,
-                               uint64_t handle, const char *name) {
-  exec_span *span = new_span(memory);
-  open_span(memory, span, address, bytes, bytes, EXEC_MEMORY_DEVICE, name);
-  memory->live[EXEC_MEMORY_DEVICE] -= bytes;
-  memory->next_id--; /* it has the reservation's number */
-  span->info.id = holder->info.id;
-  span->info.range = EXEC_MAPPED;
-  span->info.memory = handle;
-  span->holder = holder;
-  span->readable = span->writable = 0;
-  return span;
-}
-
-/* file -1: no memory of the host's lies there. */
-static ff_status map_range(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset,
-                           uint64_t handle, const char *name, const exec_multicast *team,
-                           const exec_allocation **mapping, ff_error *error) {
-  if (!bytes || (address | bytes) % LARGE_BYTES)
-    return ff_fail(error, FF_INVALID, "a mapping that is not of whole pages of 2 MiB");
-  ff_status status = FF_OK;
-  pthread_mutex_lock(&memory->lock);
-  exec_span *holder = unmapped(memory, address, bytes);
-  if (!holder) {
-    status = ff_fail(error, FF_INVALID, "0x%" PRIx64 ": not reserved, or mapped already", address);
-  } else if (file >= 0 && mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-                               file, (off_t)offset) == MAP_FAILED) {
-    status = ff_fail(error, FF_NO_MEMORY, "cannot map %" PRIu64 " bytes: %s", bytes, strerror(errno));
-  } else {
-    /* a child would share it; on a GPU it could not touch it at all */
-    if (file >= 0) madvise((void *)address, bytes, MADV_DONTFORK);
-    exec_span *span = open_mapping(memory, holder, address, bytes, handle, name);
-    if (team) exec_multicast_add(address, bytes, team);
-    table_set(memory, address - memory->arena.base, bytes, span);
-    *mapping = &span->info;
-  }
-  pthread_mutex_unlock(&memory->lock);
-  return status;
-}
-
-ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset,
-                          uint64_t handle, const char *name, const exec_allocation **mapping, ff_error *error) {
-  return map_range(memory, address, bytes, file, offset, handle, name, NULL, mapping, error);
-}
-
-ff_status exec_memory_map_multicast(exec_memory *memory, uint64_t address, uint64_t bytes, const exec_multicast *team,
-                                    uint64_t handle, const char *name, const exec_allocation **mapping,
-                                    ff_error *error) {
-  return map_range(memory, address, bytes, -1, 0, handle, name, team, mapping, error);
-}
-
-ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *error) {
-  ff_status status = FF_OK;
-  pthread_mutex_lock(&memory->lock);
-  exec_span *span = exec_memory_span(memory, address);
-  if (!span || span->info.range != EXEC_MAPPED || span->info.address != address) {
-    status = ff_fail(error, FF_NOT_FOUND, "no mapping starts at 0x%" PRIx64, address);
-  } else if (!host_map(address, span->reserved, PROT_NONE)) {
-    status = ff_fail(error, FF_NO_MEMORY, "cannot unmap 0x%" PRIx64 ": %s", address, strerror(errno));
-  } else {
-    table_set(memory, address - memory->arena.base, span->reserved, span->holder);
-    exec_multicast_remove(address);
-    close_span(memory, span);
-    span->info.bytes = 0;
-    FF_PUSH(&memory->spare, span);
-  }
-  pthread_mutex_unlock(&memory->lock);
-  return status;
-}
-
-/* ---- host memory ---- */
-
-static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
-
-/* The live registered memory that has some byte of the range; NULL: there is none. */
-static const exec_span *registered_in(const exec_memory *memory, uint64_t address, uint64_t bytes) {
-  uint32_t count = __atomic_load_n(&memory->registered_count, __ATOMIC_ACQUIRE);
-  for (uint32_t i = 0; i < count; i++) {
-    const exec_span *span = __atomic_load_n(&memory->registered[i], __ATOMIC_ACQUIRE);
-    if (span && span->readable && overlap(address, bytes, span->info.address, span->info.bytes)) return span;
-  }
-  return NULL;
-}
-
-/* The first canonical addresses that are free. Each turn of the outer loop but the last gets past a range. */
-static uint64_t canonical_place(const exec_memory *memory, uint64_t address, uint64_t bytes) {
-  uint64_t at = EXEC_REGISTERED_CANONICAL, in_page = address % EXEC_PAGE_BYTES,
-           units = round_up(in_page + bytes, LARGE_BYTES);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (uint32_t i = 0; i < memory->registered_count; i++) {
-      const exec_span *span = memory->registered[i];
-      if (!span || !span->readable ||
-          !overlap(at, units, span->canonical / LARGE_BYTES * LARGE_BYTES,
-                   span->canonical % LARGE_BYTES + span->info.bytes))
-        continue;
-      at = round_up(span->canonical + span->info.bytes, LARGE_BYTES);
-      moved = true;
-    }
-  }
-  return at + in_page;
-}
-
-static bool is_ours(const exec_memory *memory, uint64_t address, uint64_t bytes) {
-  return overlap(address, bytes, memory->arena.base, EXEC_ARENA_BYTES) ||
-         overlap(address, bytes, EXEC_SHARED_WINDOW, EXEC_LOCAL_WINDOW + EXEC_WINDOW_BYTES - EXEC_SHARED_WINDOW);
-}
-
-/* Enters host memory that is not visible yet. With the lock. */
-static ff_status add_host(exec_memory *memory, uint64_t address, uint64_t bytes, exec_memory_kind kind,
-                          const char *name, const exec_allocation **allocation, ff_error *error) {
-  uint32_t slot = 0;
-  while (slot < memory->registered_count && memory->registered[slot] && !memory->registered[slot]->info.freed) slot++;
-  if (slot == REGISTERED_LIMIT)
-    return ff_fail(error, FF_LIMIT, "more than %u registered host ranges", REGISTERED_LIMIT);
-  exec_span *span = new_span(memory);
-  open_span(memory, span, address, bytes, bytes, kind, name);
-  span->canonical = canonical_place(memory, address, bytes);
-  __atomic_store_n(&memory->arena.plain, false, __ATOMIC_RELEASE);
-  if (slot < memory->registered_count) FF_PUSH(&memory->spare, memory->registered[slot]);
-  __atomic_store_n(&memory->registered[slot], span, __ATOMIC_RELEASE);
-  if (slot == memory->registered_count) __atomic_store_n(&memory->registered_count, slot + 1, __ATOMIC_RELEASE);
-  *allocation = &span->info;
-  return FF_OK;
-}
-
-ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation,
-                               ff_error *error) {
-  uint64_t address = (uint64_t)(uintptr_t)host;
-  if (!host || !bytes || address + bytes < address) return ff_fail(error, FF_INVALID, "no host memory to register");
-  if (is_ours(memory, address, bytes))
-    return ff_fail(error, FF_INVALID, "host memory at %p belongs to the virtual GPU already", host);
-  pthread_mutex_lock(&memory->lock);
-  ff_status status =
-      registered_in(memory, address, bytes)
-          ? ff_fail(error, FF_INVALID, "host memory at %p is registered already", host)
-          : add_host(memory, address, bytes, EXEC_MEMORY_REGISTERED, "registered host memory", allocation, error);
-  pthread_mutex_unlock(&memory->lock);
-  return status;
-}
-
-ff_status exec_memory_show(exec_memory *memory, uint64_t address, uint64_t begin, uint64_t end, bool writable,
-                           const char *name, const exec_allocation **allocation, ff_error *error) {
-  FF_ASSERT(begin <= address && address < end);
-  pthread_mutex_lock(&memory->lock);
-  for (uint32_t i = 0; i < memory->registered_count; i++) {
-    const exec_span *span = memory->registered[i];
-    if (!span || !span->readable || !overlap(begin, end - begin, span->info.address, span->info.bytes)) continue;
-    if (span->info.address > address) end = span->info.address;
-    else begin = span->info.address + span->info.bytes;
-  }
-  ff_status status = begin > address || is_ours(memory, begin, end - begin)
-                         ? ff_fail(error, FF_INVALID, "host memory at 0x%" PRIx64 " is visible already", address)
-                         : add_host(memory, begin, end - begin, EXEC_MEMORY_SYSTEM, name, allocation, error);
-  if (!status && !writable) exec_memory_protect(*allocation);
-  pthread_mutex_unlock(&memory->lock);
-  return status;
-}
-
-ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *error) {
-  ff_status status = ff_fail(NULL, FF_NOT_FOUND, "-");
-  pthread_mutex_lock(&memory->lock);
-  for (uint32_t i = 0; i < memory->registered_count; i++) {
-    exec_span *span = memory->registered[i];
-    if (!span || span->info.freed || span->info.address != (uint64_t)(uintptr_t)host) continue;
-    close_span(memory, span);
-    status = FF_OK;
-  }
-  pthread_mutex_unlock(&memory->lock);
-  return status == FF_OK ? FF_OK : ff_fail(error, FF_NOT_FOUND, "no registered host memory starts at %p", host);
 }
 
 /* ---- questions ---- */
@@ -838,18 +540,6 @@ ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *erro
 uint64_t exec_memory_base(const exec_memory *memory) { return memory->arena.base; }
 bool exec_memory_in_arena(const exec_memory *memory, uint64_t address) {
   return address - memory->arena.base < EXEC_ARENA_BYTES;
-}
-
-uint64_t exec_memory_canonical(const exec_memory *memory, uint64_t address) {
-  if (exec_memory_in_arena(memory, address)) return address - memory->arena.base + EXEC_ARENA_CANONICAL;
-  const exec_span *span = registered_in(memory, address, 1);
-  return span ? address - span->info.address + span->canonical : 0;
-}
-
-uint64_t exec_memory_canonical_line(const exec_memory *memory, uint64_t line, uint32_t bytes) {
-  if (exec_memory_in_arena(memory, line)) return line - memory->arena.base + EXEC_ARENA_CANONICAL;
-  const exec_span *span = registered_in(memory, line, bytes);
-  return span ? line - span->info.address + span->canonical : line;
 }
 
 static uint64_t distance(const exec_allocation *allocation, uint64_t address) {
