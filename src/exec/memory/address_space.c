@@ -26,7 +26,7 @@
  * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to
  * nothing else and at which nothing is found, so that no access a little over either end lands in a neighbour.
  *
- * Invariants (check_tiling, at the deep level)
+ * Invariants (space_check_tiling, at the deep level)
  *   - every page of the arena below `high` belongs to exactly one of: a live allocation, a reservation, a tombstone, a
  *     free range; neighbouring free ranges are one;
  *   - a lookup of a live allocation's first and last byte finds it; what was released is not readable. */
@@ -42,7 +42,6 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "exec/memory/multicast.h"
 #include "exec/memory/space_private.h"
 
 #define LEAF_PAGES (LARGE_BYTES / EXEC_PAGE_BYTES)

@@ -31,7 +31,7 @@ bool exec_multicast_any(void); /* is there such memory? */
 /* Thread-safe, also while others map and unmap. */
 exec_team_view exec_multicast_find(uint64_t address);
 
-/* ---- for address_space.c and visibility.c ---- */
+/* ---- for mapping.c and visibility.c ---- */
 
 void exec_multicast_add(uint64_t address, uint64_t bytes, const exec_multicast *team);
 void exec_multicast_remove(uint64_t address);                        /* nothing happens to what is none */
