@@ -172,6 +172,9 @@ static void after_fork(void) {
   ff_engine.host_thread_runs = false;
   pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
   ff_engine.lock = fresh; /* the child has one thread, which does not hold it */
+  /* nor do others wait: a broadcast would wait for those of the parent's that had been woken */
+  pthread_cond_t unawaited = PTHREAD_COND_INITIALIZER;
+  ff_engine.behind_done = ff_engine.host_work = ff_engine.host_done = unawaited;
   ff_engine.given = 0;
   engine_deferred_forget();
 }
