@@ -26,4 +26,43 @@ if [[ -e $libraries/libcudart.so.12 ]]; then
   expect_status 0
   expect test "$(grep -c 'preload: none\|preload: .*/libfarfault-preload.so$' out)" = 1
 fi
+
+# An incomplete farfault says what is missing where it would only say that the program did not use the virtual GPU.
+if [[ -e $(dirname "$farfault")/../lib/farfault/libcudart.so.12 ]]; then
+  machine=$source/machines/gtx480.yaml
+  mkdir -p partial/bin partial/lib/farfault
+  cp "$farfault" partial/bin/farfault
+  for file in "$(dirname "$farfault")"/../lib/farfault/lib*; do cp "$file" partial/lib/farfault; done
+  begin="farfault: in lib/farfault beside it there is no whole"
+  end="either a build is writing it, or farfault is not installed completely"
+  run partial/bin/farfault run --machine "$machine" /bin/true
+  expect_err "/bin/true did not use the virtual GPU"
+  expect test "$(wc -l <err)" -eq 1
+  rm partial/lib/farfault/libcuda.so.1
+  run partial/bin/farfault run --machine "$machine" /bin/true
+  expect_status 0
+  expect_err "/bin/true did not use the virtual GPU"
+  expect_err "$begin libcuda.so.1: $end"
+  truncate -s 4096 partial/lib/farfault/libcudart.so.13 # as a linker has it that has only begun
+  ln -s nowhere partial/lib/farfault/libcuda.so.1
+  for kind in run record memcheck; do
+    file=()
+    [[ $kind == record ]] && file=(-o x.fft)
+    run partial/bin/farfault $kind "${file[@]}" --machine "$machine" /bin/true
+    expect_err "did not use the virtual GPU"
+    expect_err "$begin libcuda.so.1, libcudart.so.13: $end"
+  done
+  run partial/bin/farfault run --machine "$machine" "$fixtures/with_ptx" # needs libcudart.so.12 alone
+  expect_status 0
+  rm partial/lib/farfault/libcudart.so.12
+  run partial/bin/farfault run --machine "$machine" "$fixtures/with_ptx"
+  expect_status 2
+  expect_err "with_ptx: needs libcudart.so.12, which is missing in "
+  expect_err "/lib/farfault: $end"
+  if [[ -e partial/lib/farfault/libfarfault-preload.so ]]; then # a sanitizer's build has none
+    : >partial/lib/farfault/libfarfault-preload.so
+    run partial/bin/farfault run --machine "$machine" /bin/true
+    expect_err "$begin libcuda.so.1, libcudart.so.12, libcudart.so.13, libfarfault-preload.so: $end"
+  fi
+fi
 finish

@@ -199,8 +199,10 @@ static int report(const checker_arguments *a, const char *folder, const run_end 
   run_results_read(folder, &results);
   run_clear_folder(folder);
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", a->program[0], end->signal, strsignal(end->signal));
-  if (!json_array_size(f.processes) && !results.count)
+  if (!json_array_size(f.processes) && !results.count) {
     cli_fail(0, "%s did not use the virtual GPU: there was nothing to check", a->program[0]);
+    run_say_missing(end->missing);
+  }
   add_summary(a, &f, &text);
   bool good = say(a, text.chars);
   if (a->json) good = write_json(a, &f) && good;

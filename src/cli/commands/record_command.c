@@ -159,9 +159,10 @@ bool run_record_settle(const run_outputs *outputs, const char *pattern, const ch
   if (p.count > 0) good = target ? settle_all(outputs, &p, WHOLE_ONLY, &said) : pass_first(outputs->record, &p, &said);
   run_clear_folder(folder);
   say(&said);
-  if (p.count < 1 && !end->status)
+  if (p.count < 1 && !end->status) {
     good = cli_fail(false, "%s: nothing was recorded: the program did not use the virtual GPU", outputs->record);
-  else if (target && good) good = settle_all(outputs, &p, ALL, &said);
+    run_say_missing(end->missing);
+  } else if (target && good) good = settle_all(outputs, &p, ALL, &said);
   say(&said);
   free(target);
   parts_free(&p);

@@ -17,6 +17,8 @@
 
 #define RUN_CLOCK \
   "libfarfault-clock.so" /* answers a program that asks for the time (driver/injection/virtual_clock.c) */
+#define WRITTEN_OR_NOT "either a build is writing it, or farfault is not installed completely"
+#define RUN_ENGINE "libfarfault-gpu.so"
 #define RUN_PRELOAD "libfarfault-preload.so" /* driver/injection/preload.c */
 
 /* LD_LIBRARY_PATH and LD_PRELOAD take these for separators or the start of a variable, and know no quotes
@@ -105,6 +107,45 @@ char *run_clock(const char *libraries) {
   return path.chars;
 }
 
+/* Every way from a program to the virtual GPU. A sanitizer's build has none by preloading (driver/driver.cmake). */
+static const char *const ways[] = {
+    "libcuda.so.1", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13", RUN_ENGINE,
+#ifdef FARFAULT_PRELOADS
+    RUN_PRELOAD,
+#endif
+};
+#define WAYS (sizeof ways / sizeof ways[0])
+
+/* A library that a linker is writing has no name inside yet. */
+static bool is_whole_library(const char *libraries, const char *name) {
+  ff_text path = {0};
+  ff_text_add(&path, "%s/%s", libraries, name);
+  fatbin_report report;
+  ff_error error;
+  bool whole = false;
+  if (!fatbin_check_links(path.chars, &report, &error)) {
+    whole = report.soname && !strcmp(report.soname, name);
+    fatbin_report_free(&report);
+  }
+  free(path.chars);
+  return whole;
+}
+
+uint32_t run_missing_libraries(const char *libraries) {
+  uint32_t missing = 0;
+  for (uint32_t i = 0; i < WAYS; i++)
+    if (!is_whole_library(libraries, ways[i])) missing |= 1u << i;
+  return missing;
+}
+
+void run_say_missing(uint32_t missing) {
+  ff_text names = {0};
+  for (uint32_t i = 0; i < WAYS; i++)
+    if (missing >> i & 1) ff_text_add(&names, "%s%s", names.length ? ", " : "", ways[i]);
+  if (missing) cli_fail(0, "in lib/farfault beside it there is no whole %s: " WRITTEN_OR_NOT, names.chars);
+  free(names.chars);
+}
+
 static ff_status check_code(const char *name, const fatbin_report *report, ff_error *error) {
   if (report->ptx || report->tile || !report->images) return FF_OK;
   if (report->damaged)
@@ -122,6 +163,10 @@ static ff_status check_code(const char *name, const fatbin_report *report, ff_er
 
 static ff_status check_runtime(const char *name, const char *libraries, const fatbin_report *report, ff_error *error) {
   if (!report->cudart || have_library(libraries, report->cudart)) return FF_OK;
+  for (uint32_t i = 0; i < WAYS; i++)
+    if (!strcmp(report->cudart, ways[i]))
+      return ff_fail(error, FF_NOT_FOUND, "%s: needs %s, which is missing in %s: " WRITTEN_OR_NOT, name, ways[i],
+                     libraries);
   return ff_fail(error, FF_UNSUPPORTED, "%s: needs %s; the virtual GPU stands in for CUDA 11, 12 and 13", name,
                  report->cudart);
 }

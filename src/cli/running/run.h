@@ -30,6 +30,12 @@ void run_program_free(run_program *program);
  * more. */
 char *run_libraries(const char *folder, ff_error *error);
 
+/* Of the libraries in that folder by which programs reach the virtual GPU those that are not there, or not written to
+ * their end: a bit for each. */
+uint32_t run_missing_libraries(const char *libraries);
+/* Names them on stderr; 0: there is nothing to say. */
+void run_say_missing(uint32_t missing);
+
 /* libfarfault-clock.so in that folder, which makes a program's clocks virtual; the caller frees it. NULL: it is not
  * there. */
 char *run_clock(const char *libraries);
@@ -79,8 +85,9 @@ typedef struct run_child {
 } run_child;
 
 typedef struct run_end {
-  int status; /* exit status as a shell has it: 128 + signal if one ended it */
-  int signal; /* that signal, 0: none */
+  int status;       /* exit status as a shell has it: 128 + signal if one ended it */
+  int signal;       /* that signal, 0: none */
+  uint32_t missing; /* run_missing_libraries, as the program began */
 } run_end;
 
 /* Starts the program with the virtual GPU in front and waits for it; signals that others sent to us go to it, signals
