@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a board is and how it is set, for NVML: cores, bus, clocks, modes. What always holds: a clock is the one that
- * the simulation counts in; it never changes, so that the current one, the highest and the only supported one are the
- * same, and nothing slows it down. */
+/* What a board is and how it is set, for NVML: cores, bus, the link to the host, clocks, modes. What always holds: a
+ * clock is the one that the simulation counts in; it never changes, so that the current one, the highest and the only
+ * supported one are the same, and nothing slows it down. */
 #include <string.h>
 #include <unistd.h>
 
@@ -89,6 +89,44 @@ EXPORT(nvmlDeviceOnSameBoard, (nvmlDevice a, nvmlDevice b, int *same)) {
 }
 EXPORT(nvmlDeviceGetBusType, (nvmlDevice device, unsigned *type)) {
   return constant(device, 2 /* NVML_BUS_TYPE_PCIE */, type);
+}
+
+/* ---- the link to the host ---- */
+
+/* PCI Express of 16 lanes, of the first generation whose rate each way, as generations are known by (4 GB/s, and twice
+ * that each time: its Base Specification's 2.5 to 64 GT/s), is not below the machine's. 0: none has it, as NVLink-C2C.
+ */
+static unsigned pcie_generation(void) {
+  enum { LAST = 6 };
+  const machine_spec *m = engine_machine();
+  double gbs = m->link_h2d_gbs > m->link_d2h_gbs ? m->link_h2d_gbs : m->link_d2h_gbs, rate = 4;
+  unsigned generation = 1;
+  for (; generation <= LAST && rate < gbs; generation++) rate *= 2;
+  return generation <= LAST ? generation : 0;
+}
+
+static nvmlReturn of_pcie(nvmlDevice device, unsigned value, unsigned *to) {
+  nvmlReturn error = constant(device, value, to);
+  return error || pcie_generation() ? error : NVML_ERROR_NOT_SUPPORTED;
+}
+EXPORT(nvmlDeviceGetCurrPcieLinkGeneration, (nvmlDevice device, unsigned *generation)) {
+  return of_pcie(device, pcie_generation(), generation);
+}
+EXPORT(nvmlDeviceGetMaxPcieLinkGeneration, (nvmlDevice device, unsigned *generation)) {
+  return of_pcie(device, pcie_generation(), generation);
+}
+EXPORT(nvmlDeviceGetGpuMaxPcieLinkGeneration, (nvmlDevice device, unsigned *generation)) {
+  return of_pcie(device, pcie_generation(), generation);
+}
+EXPORT(nvmlDeviceGetCurrPcieLinkWidth, (nvmlDevice device, unsigned *lanes)) { return of_pcie(device, 16, lanes); }
+EXPORT(nvmlDeviceGetMaxPcieLinkWidth, (nvmlDevice device, unsigned *lanes)) { return of_pcie(device, 16, lanes); }
+/* Its enumeration, NVML_PCIE_LINK_MAX_SPEED_2500MBPS and on, counts generations. */
+EXPORT(nvmlDeviceGetPcieLinkMaxSpeed, (nvmlDevice device, unsigned *speed)) {
+  return of_pcie(device, pcie_generation(), speed);
+}
+EXPORT(nvmlDeviceGetPcieSpeed, (nvmlDevice device, unsigned *mbps)) { /* of a lane: 10^6 transfers per second */
+  static const unsigned speeds[] = {0, 2500, 5000, 8000, 16000, 32000, 64000};
+  return of_pcie(device, speeds[pcie_generation()], mbps);
 }
 
 /* ---- clocks, in MHz ---- */
