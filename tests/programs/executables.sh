@@ -61,8 +61,9 @@ if [[ -e $(dirname "$farfault")/../lib/farfault/libcudart.so.12 ]]; then
   expect_err "/lib/farfault: $end"
   if [[ -e partial/lib/farfault/libfarfault-preload.so ]]; then # a sanitizer's build has none
     : >partial/lib/farfault/libfarfault-preload.so
+    truncate -s 4096 partial/lib/farfault/libfarfault-gpu.so
     run partial/bin/farfault run --machine "$machine" /bin/true
-    expect_err "$begin libcuda.so.1, libcudart.so.12, libcudart.so.13, libfarfault-preload.so: $end"
+    expect_err "$begin libcuda.so.1, libcudart.so.12, libcudart.so.13, libfarfault-gpu.so, libfarfault-preload.so: $end"
   fi
 fi
 finish
