@@ -124,7 +124,7 @@ static bool is_whole_library(const char *libraries, const char *name) {
   ff_error error;
   bool whole = false;
   if (!fatbin_check_links(path.chars, &report, &error)) {
-    whole = report.soname && !strcmp(report.soname, name);
+    whole = report.soname != NULL;
     fatbin_report_free(&report);
   }
   free(path.chars);
