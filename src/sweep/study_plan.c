@@ -13,7 +13,7 @@
 #include "sweep/sweep_private.h"
 #include "trace/file.h"
 
-enum { MACHINE_LIMIT = 1 << 20 };
+enum { MACHINE_LIMIT = 1 << 20, LONGEST_MACHINE = sizeof((machine_spec *)0)->file - 1 };
 
 /* ---- files ---- */
 
@@ -24,13 +24,10 @@ char *sweep_path_in(const char *folder, const char *path) {
   return whole.chars;
 }
 
-/* What `farfault sim` chooses, too: the machine of the recording, if it is there. */
 static void choose_machine(sweep_trace *trace, const char *recorded) {
-  machine_spec spec;
-  ff_error why;
-  bool known = recorded && *recorded, there = known && !machine_spec_load(recorded, &spec, &why);
-  trace->machine = ff_strdup(there ? recorded : MACHINE_DEFAULT);
-  if (known && !there) trace->lost = ff_strdup(recorded);
+  const char *chosen = machine_of_recording(recorded, LONGEST_MACHINE);
+  trace->machine = ff_strdup(chosen);
+  if (recorded && *recorded && chosen != recorded) trace->lost = ff_strdup(recorded);
 }
 
 static ff_status read_trace(sweep_trace *trace, ff_error *why) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of docs/compatibility.md add up: each row of its tables, and each row of the first two tables the section that it links to. README.md has the
+"""The numbers of docs/compatibility.md add up: each row of its tables, and and most rows of the first two tables (SECTIONS) the section that they link to. README.md has the
 sums of the first one.
 
 usage: compatibility.py SOURCE-FOLDER

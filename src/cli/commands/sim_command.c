@@ -129,11 +129,9 @@ static int simulate(const run_job *job, struct job *replayed) {
 }
 
 void cli_choose_machine(cli_setup *setup, const trace_file_info *info) {
-  machine_spec spec;
-  ff_error error;
   const char *machine = info->about.machine;
-  if (setup->machine[0] || !machine || !*machine || strlen(machine) >= sizeof setup->machine) return;
-  if (machine_spec_load(machine, &spec, &error)) {
+  if (setup->machine[0] || !machine || !*machine) return;
+  if (machine_of_recording(machine, sizeof setup->machine - 1) != machine) {
     cli_fail(0, "the machine of the recording, %s, is not there: %s is simulated (--machine chooses another)", machine,
              MACHINE_DEFAULT);
     return;

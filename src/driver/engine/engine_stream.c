@@ -52,7 +52,7 @@ uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction) {
   double gbs = direction == TRACE_H2D   ? m->link_h2d_gbs
                : direction == TRACE_D2H ? m->link_d2h_gbs
                : direction == TRACE_H2H ? m->host_gbs
-                                        : m->dram_gbs / 2; /* a device copy reads and writes */
+                                        : m->dram_gbs * spec_copy_share(m) / 2; /* a device copy reads and writes */
   double latency = direction == TRACE_D2D ? m->launch_latency_us : m->link_latency_us + m->link_copy_us;
   return picoseconds(latency) + (uint64_t)((double)bytes * 1e3 / gbs);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Barriers of a thread block (PTX ISA, "bar, barrier").
  *
- *     barrier.arrived == threads of the splits that wait at it + barrier.absent                (core_block_check)
+ *     barrier.arrived == threads of the splits that wait at it, or of parked warps, + barrier.absent   (core_block_check)
  *
  * Without a thread count a barrier completes when all threads that have not exited have arrived. With one, a warp whose
  * live lanes have all arrived counts 32, as on the hardware, where a barrier counts warps. */

@@ -194,6 +194,13 @@ ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *erro
   return status;
 }
 
+const char *machine_of_recording(const char *recorded, size_t longest) {
+  machine_spec spec;
+  ff_error why;
+  bool there = recorded && *recorded && strlen(recorded) <= longest && !machine_spec_load(recorded, &spec, &why);
+  return there ? recorded : MACHINE_DEFAULT;
+}
+
 /* ---- machines that are like others ---- */
 
 char *spec_like_path(const char *name, const char *file) {
