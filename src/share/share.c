@@ -275,7 +275,9 @@ static ff_status device_make(const share_scenario *s, const machine_spec *spec, 
   return sim_device_create(&options, device, error);
 }
 
-static double module_gbs(const machine_spec *spec) { return spec->dram_gbs * spec_data_share(spec) / (double)spec->channels; }
+static double module_gbs(const machine_spec *spec) {
+  return spec->dram_gbs * spec_data_share(spec) / (double)spec->channels;
+}
 
 static void outcome(const lane *l, const share_scenario *s, const machine_spec *spec, const division *d,
                     share_outcome *out) {

@@ -13,7 +13,9 @@
 #include "ptx/ir.h"
 
 #define CHUNK 16u
-#define ROW_BYTES 2048u /* of a box, at most: 256 elements of 8 bytes */
+#define ROW_BYTES 2048u               /* of a box, at most: 256 elements of 8 bytes */
+#define BOX_BYTES (UINT64_C(1) << 20) /* more than any SM's shared memory; what is prefetched need not fit it */
+#define PREFETCH_BYTES (UINT64_C(1) << 28)
 
 uint64_t core_bulk_address(const core_warp *w, const bulk_address *a, uint32_t lane) {
   if (a->wide) return exec_u64(&w->x, a->slot)[lane] + (uint64_t)a->add;
@@ -235,6 +237,8 @@ static void read_map(core_warp *w, const exec_instr *i, uint32_t lane, tensor_bo
   uint64_t address = core_bulk_address(w, &bulk->map, lane);
   memcpy(&box->map, core_bytes_at(w, &at, lane, address, sizeof box->map, 64), sizeof box->map);
   const char *wrong = tensor_map_own(&box->map);
+  if (!wrong && (box->map.type >= TENSOR_MAP_TYPES || box->map.swizzle >= TENSOR_MAP_SWIZZLES))
+    wrong = "there is no tensor map";
   if (wrong)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, address, "%s at 0x%llx", wrong, (unsigned long long)address);
   if (box->map.rank != bulk->dimensions || box->map.im2col != bulk->im2col)
@@ -262,22 +266,28 @@ static void measure_box(core_warp *w, const exec_instr *i, uint32_t lane, tensor
   const exec_bulk *bulk = i->side;
   const tensor_map *map = &box->map;
   box->element = tensor_map_element(map->type);
-  box->rows = 1;
+  uint64_t rows = 1;
   for (uint32_t n = 0; n < map->rank; n++) {
     box->at[n] = (int32_t)word_of(w, bulk->coordinate[n], lane);
     box->count[n] = n ? (map->box[n] + map->step[n] - 1u) / map->step[n] : map->box[0];
-    if (n) box->rows *= box->count[n];
+    if (n) rows *= box->count[n]; /* of 65535 at most: below 2^64 */
   }
+  box->rows = (uint32_t)rows;
   if (bulk->four) measure_four(w, i, lane, box);
   if (map->im2col) {
     box->count[0] = map->channels;
     box->rows = map->pixels;
+    rows = map->pixels;
     for (uint32_t n = 0; n + 2 < map->rank && !bulk->no_offsets; n++)
       box->offset[n + 1] = word_of(w, bulk->offset[n], lane) & 0xffff;
   }
   box->row_bytes = box->count[0] * box->element;
   if (box->row_bytes > ROW_BYTES)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "a box with rows of %u bytes", box->row_bytes);
+  uint64_t most = bulk->prefetches ? PREFETCH_BYTES : BOX_BYTES;
+  if (!bulk->four && box->row_bytes && rows > most / box->row_bytes)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "a box of %llu rows of %u bytes is too large",
+               (unsigned long long)rows, box->row_bytes);
 }
 
 /* The coordinates of a row: tiled boxes go through their dimensions, im2col ones through the pixels of the bounding

@@ -97,8 +97,9 @@ ff_status machine_spec_hash(const machine_spec *spec, struct hash_spec *hash, ff
 /* What is simulated where nothing was said: the newest bundled machine, whose compute capability runs what today's nvcc
  * makes without options. */
 #define MACHINE_DEFAULT "h200"
-/* What a recording that was made on the machine `recorded` (NULL: it does not say) is simulated on where nothing was said:
- * `recorded` itself where its file is there, is read and is no longer than `longest` bytes; else MACHINE_DEFAULT. */
+/* What a recording that was made on the machine `recorded` (NULL: it does not say) is simulated on where nothing was
+ * said: `recorded` itself where its file is there, is read and is no longer than `longest` bytes; else
+ * MACHINE_DEFAULT. */
 const char *machine_of_recording(const char *recorded, size_t longest);
 /* Reads a machine file. `name` is a file name, or the bare name of a bundled machine (looked up in $FARFAULT_MACHINES,
  * then next to the program, then in the installed data folder). Unknown keys, missing ones, values out of range and a

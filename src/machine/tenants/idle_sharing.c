@@ -106,7 +106,8 @@ void idle_sharing_count(lent *l, uint32_t module, uint64_t bytes) {
 }
 
 static double channel_gbs(const lent *l, uint64_t colours) {
-  return l->spec->dram_gbs * spec_data_share(l->spec) * colours_modules_in(frames_colours(l->d->frames), colours) / (double)l->spec->channels;
+  return l->spec->dram_gbs * spec_data_share(l->spec) * colours_modules_in(frames_colours(l->d->frames), colours) /
+         (double)l->spec->channels;
 }
 
 /* The colours of tenants that have been idle for long enough. */

@@ -358,6 +358,42 @@ static void test_broken_tensor_map(void **state) {
   map.box[0] = 0;
   memcpy((void *)(uintptr_t)at, &map, sizeof map);
   expect_text(run_fault(t, "k", 1, 1, at, 0)->message, "has a step or a box of 0 along dimension 0");
+  map.box[0] = 8;
+  map.type = TENSOR_MAP_TYPES;
+  memcpy((void *)(uintptr_t)at, &map, sizeof map);
+  expect_text(run_fault(t, "k", 1, 1, at, 0)->message, "there is no tensor map at");
+  map.type = TENSOR_MAP_U32;
+  map.swizzle = 40;
+  memcpy((void *)(uintptr_t)at, &map, sizeof map);
+  expect_text(run_fault(t, "k", 1, 1, at, 0)->message, "there is no tensor map at");
+  close_ptx(t);
+}
+
+/* Boxes whose bytes, or whose rows, are 0 in 32 bits; and one whose rows are not 0 in 64 by little. */
+static void test_tensor_map_with_a_huge_box(void **state) {
+  kernel_test *t = open_ptx(
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n"
+      ".shared .align 128 .b8 area[256]; .shared .align 8 .b64 mark; .reg .b64 %map;\n"
+      "ld.param.u64 %map, [p_out]; mbarrier.init.shared.b64 [mark], 1;\n"
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [area], [%map, {0, 0, 0, 0, 0}], "
+      "[mark];\nret;\n}\n");
+  uint64_t at = buffer(t, 4096);
+  static const uint16_t boxes[][5] = {
+      {1, 256, 256, 256, 128}, {1, 256, 256, 256, 256}, {8, 65535, 65535, 65535, 65535}, {8, 256, 257, 1, 1}};
+  for (size_t n = 0; n < sizeof boxes / sizeof *boxes; n++) {
+    tensor_map map = {.magic = TENSOR_MAP_MAGIC,
+                      .address = at,
+                      .stride = {32, 32, 32, 32},
+                      .last = {7, 7, 7, 7, 7},
+                      .step = {1, 1, 1, 1, 1},
+                      .type = TENSOR_MAP_U16,
+                      .rank = 5};
+    memcpy(map.box, boxes[n], sizeof map.box);
+    memcpy((void *)(uintptr_t)at, &map, sizeof map);
+    const exec_fault *fault = run_fault(t, "k", 1, 1, at, 0);
+    assert_int_equal(fault->kind, EXEC_FAULT_ILLEGAL_INSTRUCTION);
+    expect_text(fault->message, "is too large");
+  }
   close_ptx(t);
 }
 
@@ -564,6 +600,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_end_of_allocatio
                                           cmocka_unit_test(test_stack),
                                           cmocka_unit_test(test_barrier_never_met),
                                           cmocka_unit_test(test_broken_tensor_map),
+                                          cmocka_unit_test(test_tensor_map_with_a_huge_box),
                                           cmocka_unit_test(test_shape_of_f8f6f4),
                                           cmocka_unit_test(test_endless),
                                           cmocka_unit_test(test_unsupported),
