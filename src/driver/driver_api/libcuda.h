@@ -136,7 +136,8 @@ CUcontext libcuda_context_on(int device); /* this thread's, if it is of that dev
 CUdevice libcuda_device_of(CUcontext context);
 bool libcuda_is_live(CUcontext context);
 CUgreenCtx libcuda_green_of(CUcontext context);    /* NULL: it is none; the context is live */
-CUcontext libcuda_green_context(CUgreenCtx green); /* the context that stands for it, made at the first call */
+/* The context that stands for it, made at the first call; NULL: it is gone. */
+CUcontext libcuda_green_context(CUgreenCtx green);
 
 static inline CUresult libcuda_result_from(const char *call, cudaError_t error) {
   return (CUresult)engine_driver_result_from(call, error);

@@ -422,6 +422,7 @@ CUgreenCtx libcuda_green_of(CUcontext context) { return context->green; }
 
 CUcontext libcuda_green_context(CUgreenCtx green) {
   const uint64_t id = engine_green_id(green);
+  if (!id) return NULL; /* another thread has destroyed it since */
   CUdevice device = engine_green_device(green);
   unsigned flags = engine_device_flags(device);
   pthread_mutex_lock(&lock);

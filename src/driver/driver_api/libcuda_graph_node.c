@@ -24,7 +24,10 @@ CUresult libcuda_node_where(const void *named, engine_where *where) {
 
 /* Without one of its own: its device's, whichever is current, so that parameters that are given back do not move it. */
 static CUcontext context_of(const engine_node_params *p) {
-  if (p->where.green) return engine_green_valid(p->where.green) ? libcuda_green_context(p->where.green) : NULL;
+  if (p->where.green) { /* another one may have its address now */
+    bool same = engine_green_id(p->where.green) == p->where.green_id;
+    return same ? libcuda_green_context(p->where.green) : NULL;
+  }
   CUcontext context = libcuda_context_on(p->where.device);
   if (libcuda_green_of(context)) (void)libcuda_primary(p->where.device, &context); /* the current one has some SMs */
   return context;

@@ -88,7 +88,9 @@ LIBCUDA_CALL(cuCtxFromGreenCtx, (CUcontext * context, CUgreenCtx green)) {
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   green = meant(green);
   if (!green) return CUDA_ERROR_INVALID_CONTEXT;
-  *context = libcuda_green_context(green);
+  CUcontext made = libcuda_green_context(green);
+  if (!made) return CUDA_ERROR_INVALID_CONTEXT;
+  *context = made;
   return CUDA_SUCCESS;
 }
 

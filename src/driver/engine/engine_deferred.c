@@ -443,7 +443,7 @@ static uint32_t lanes_left(void) {
 /* NULL: none is left, or the host has no more threads. */
 static engine_lane *free_lane(void) {
   for (uint32_t i = 0; i < LANES; i++)
-    if (!lanes[i].job) return have_thread(&lanes[i]) ? &lanes[i] : NULL;
+    if (!lanes[i].job && have_thread(&lanes[i])) return &lanes[i];
   return NULL;
 }
 

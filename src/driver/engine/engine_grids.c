@@ -6,7 +6,7 @@
  *
  * All of them are launched, or none: kernels before one that was refused would wait for it for ever. So the lock is
  * held from the check of the first until the last is launched, whose streams, lanes and captures are then as they were
- * checked. Between two of them there is no other launch either: each of two such calls could have one device, and wait
+ * checked (but where a stream's queue waits for a lane and the kernel needs none: its turn there gives the lock back). Between two of them there is no other launch either: each of two such calls could have one device, and wait
  * for the other. */
 #include <pthread.h>
 #include <string.h>
@@ -148,7 +148,8 @@ static cudaError_t launch_together(engine_launch *launches, unsigned count, cons
   for (unsigned i = 0; i < count && !error; i++) {
     launches[i].grids = (exec_grids){.meeting = meeting, .rank = i, .count = count};
     engine_device_mean(device[i]);
-    error = engine_launch_locked(&launches[i], declared);
+    engine_declared *none = NULL; /* what was declared is for the first */
+    error = engine_launch_locked(&launches[i], i ? &none : declared);
     if (!error && i + 1 < count) error = ff_engine.sticky;
   }
   engine_device_mean(-1);

@@ -62,6 +62,17 @@ typedef struct group {
   unsigned count, together, preferred, flags, domain, reserved[11];
 } group;
 CUresult cuDevSmResourceSplit(resource *, unsigned, const resource *, resource *, unsigned, group *);
+typedef struct set_params { /* CUgraphNodeParams with CUDA_MEMSET_NODE_PARAMS_v2 */
+  int type, reserved0[3];
+  CUdeviceptr dst;
+  size_t pitch;
+  unsigned value, element_size;
+  size_t width, height;
+  CUcontext context;
+  char rest[256 - 64];
+} set_params;
+CUresult cuGraphCreate(void **, unsigned), cuGraphDestroy(void *), cuGraphNodeGetParams(void *, set_params *),
+    cuGraphAddNode_v2(void **, void *, void *const *, const void *, size_t, set_params *), cuMemFree_v2(CUdeviceptr);
 
 #define check(call, result) assert_int_equal(call, result)
 #define succeed(call) check(call, CUDA_SUCCESS)
@@ -649,6 +660,37 @@ static void a_reset_destroys_them(void **state) {
 }
 
 /* One that the runtime destroyed is gone for the driver API, too, whatever gets its address. */
+/* A graph's node does not come into the hands of a green context that has the address of its own, which is gone. */
+static void a_node_keeps_its_own(void **state) {
+  (void)state;
+  enum { AGAIN = 8, SET_NODE = 2 };
+  resource groups[1], rest;
+  CUcontext context;
+  CUgreenCtx others[AGAIN];
+  void *graph, *node;
+  CUdeviceptr memory;
+  split(groups, 1, GREEN_SMS / 2, &rest);
+  CUgreenCtx green = green_of(groups, 1);
+  succeed(cuCtxFromGreenCtx(&context, green));
+  succeed(cuMemAlloc_v2(&memory, 64));
+  set_params params = {
+      .type = SET_NODE, .dst = memory, .element_size = 4, .width = 4, .height = 1, .context = context};
+  _Static_assert(sizeof params == 256, "as cuda.h has it");
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params));
+  succeed(cuGraphNodeGetParams(node, &params));
+  assert_ptr_equal(params.context, context);
+  succeed(cuGreenCtxDestroy(green));
+  for (int i = 0; i < AGAIN; i++) {
+    others[i] = green_of(groups, 1);
+    succeed(cuGraphNodeGetParams(node, &params));
+    assert_null(params.context);
+  }
+  for (int i = 0; i < AGAIN; i++) succeed(cuGreenCtxDestroy(others[i]));
+  succeed(cuGraphDestroy(graph));
+  succeed(cuMemFree_v2(memory));
+}
+
 static void an_address_is_used_again(void **state) {
   (void)state;
   resource groups[1], rest;
@@ -740,6 +782,7 @@ static int run_green_cases(void) {
       cmocka_unit_test(events_are_of_all_its_streams),
       cmocka_unit_test(events_of_the_device),
       cmocka_unit_test(an_address_is_used_again),
+      cmocka_unit_test(a_node_keeps_its_own),
       cmocka_unit_test(one_is_destroyed_once),
       cmocka_unit_test(a_reset_destroys_them),
   };
