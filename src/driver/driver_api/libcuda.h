@@ -135,7 +135,7 @@ CUresult libcuda_primary(CUdevice device, CUcontext *context); /* its primary co
 CUcontext libcuda_context_on(int device); /* this thread's, if it is of that device, else the primary one */
 CUdevice libcuda_device_of(CUcontext context);
 bool libcuda_is_live(CUcontext context);
-CUgreenCtx libcuda_green_of(CUcontext context);    /* NULL: it is none; the context is live */
+CUgreenCtx libcuda_green_of(CUcontext context); /* NULL: it is none; the context is live */
 /* The context that stands for it, made at the first call; NULL: it is gone. */
 CUcontext libcuda_green_context(CUgreenCtx green);
 

@@ -6,8 +6,9 @@
  *
  * All of them are launched, or none: kernels before one that was refused would wait for it for ever. So the lock is
  * held from the check of the first until the last is launched, whose streams, lanes and captures are then as they were
- * checked (but where a stream's queue waits for a lane and the kernel needs none: its turn there gives the lock back). Between two of them there is no other launch either: each of two such calls could have one device, and wait
- * for the other. */
+ * checked (but where a stream's queue waits for a lane and the kernel needs none: its turn there gives the lock back).
+ * Between two of them there is no other launch either: each of two such calls could have one device, and wait for the
+ * other. */
 #include <pthread.h>
 #include <string.h>
 

@@ -673,8 +673,7 @@ static void a_node_keeps_its_own(void **state) {
   CUgreenCtx green = green_of(groups, 1);
   succeed(cuCtxFromGreenCtx(&context, green));
   succeed(cuMemAlloc_v2(&memory, 64));
-  set_params params = {
-      .type = SET_NODE, .dst = memory, .element_size = 4, .width = 4, .height = 1, .context = context};
+  set_params params = {.type = SET_NODE, .dst = memory, .element_size = 4, .width = 4, .height = 1, .context = context};
   _Static_assert(sizeof params == 256, "as cuda.h has it");
   succeed(cuGraphCreate(&graph, 0));
   succeed(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params));
