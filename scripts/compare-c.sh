@@ -2,7 +2,7 @@
 # compare-c.sh BUILD [NAME...]: processor time of the bundled workloads' kernels on one core, interpreted and compiled, as a multiple of what
 # the same computation takes as plain C (-O2, the workload's own check) on that core. Each is the best of RUNS (3); native code is in the cache.
 # Left out: what has no such C (alexnet, hosttouch, llm as a whole), or another algorithm or precision (hotspot, nbody, reduce, sort, spmv,
-# histogram), or has so little to compute that first touches of memory are what is measured (csr, gather, probes, tiles).
+# histogram), computes some of the results only (mriq), or has so little to compute that first touches of memory are what is measured (csr, gather, probes, tiles).
 set -euo pipefail
 build=$1 runs=${RUNS:-3}
 shift
@@ -20,7 +20,7 @@ least() { # least HOW WORDS...: the least time of the kernels and of C, in ms
 printf '%-16s %12s %12s %12s %14s %12s\n' workload 'C, ms' 'interpreted' 'compiled' 'interpreted/C' 'compiled/C'
 while IFS=$'\t' read -r name _ words _; do
   case $name in
-    name | alexnet | hosttouch | llm | hotspot | nbody | reduce | sort | spmv | histogram | csr | gather | probes | tiles) continue ;;
+    name | alexnet | hosttouch | llm | hotspot | nbody | reduce | sort | spmv | histogram | mriq | csr | gather | probes | tiles) continue ;;
   esac
   [[ $# -eq 0 || " $* " == *" $name "* ]] || continue
   # shellcheck disable=SC2086 # the arguments are words
