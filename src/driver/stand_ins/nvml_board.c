@@ -105,29 +105,39 @@ static unsigned pcie_generation(void) {
   return generation <= LAST ? generation : 0;
 }
 
-static nvmlReturn of_pcie(nvmlDevice device, unsigned value, unsigned *to) {
-  nvmlReturn error = constant(device, value, to);
-  return error || pcie_generation() ? error : NVML_ERROR_NOT_SUPPORTED;
+/* One of these about the link, into *to. */
+typedef enum pcie_question { PCIE_GENERATION, PCIE_LANES, PCIE_SPEED } pcie_question;
+static nvmlReturn of_pcie(nvmlDevice device, pcie_question what, unsigned *to) {
+  /* of a lane: 10^6 transfers per second */
+  static const unsigned speeds[] = {0, 2500, 5000, 8000, 16000, 32000, 64000};
+  int number;
+  nvmlReturn error = to ? nvml_device_number(device, &number) : NVML_ERROR_INVALID_ARGUMENT;
+  if (error) return error; /* there is no machine yet */
+  unsigned generation = pcie_generation();
+  if (!generation) return NVML_ERROR_NOT_SUPPORTED;
+  *to = what == PCIE_GENERATION ? generation : what == PCIE_LANES ? 16 : speeds[generation];
+  return NVML_SUCCESS;
 }
 EXPORT(nvmlDeviceGetCurrPcieLinkGeneration, (nvmlDevice device, unsigned *generation)) {
-  return of_pcie(device, pcie_generation(), generation);
+  return of_pcie(device, PCIE_GENERATION, generation);
 }
 EXPORT(nvmlDeviceGetMaxPcieLinkGeneration, (nvmlDevice device, unsigned *generation)) {
-  return of_pcie(device, pcie_generation(), generation);
+  return of_pcie(device, PCIE_GENERATION, generation);
 }
 EXPORT(nvmlDeviceGetGpuMaxPcieLinkGeneration, (nvmlDevice device, unsigned *generation)) {
-  return of_pcie(device, pcie_generation(), generation);
+  return of_pcie(device, PCIE_GENERATION, generation);
 }
-EXPORT(nvmlDeviceGetCurrPcieLinkWidth, (nvmlDevice device, unsigned *lanes)) { return of_pcie(device, 16, lanes); }
-EXPORT(nvmlDeviceGetMaxPcieLinkWidth, (nvmlDevice device, unsigned *lanes)) { return of_pcie(device, 16, lanes); }
+EXPORT(nvmlDeviceGetCurrPcieLinkWidth, (nvmlDevice device, unsigned *lanes)) {
+  return of_pcie(device, PCIE_LANES, lanes);
+}
+EXPORT(nvmlDeviceGetMaxPcieLinkWidth, (nvmlDevice device, unsigned *lanes)) {
+  return of_pcie(device, PCIE_LANES, lanes);
+}
 /* Its enumeration, NVML_PCIE_LINK_MAX_SPEED_2500MBPS and on, counts generations. */
 EXPORT(nvmlDeviceGetPcieLinkMaxSpeed, (nvmlDevice device, unsigned *speed)) {
-  return of_pcie(device, pcie_generation(), speed);
+  return of_pcie(device, PCIE_GENERATION, speed);
 }
-EXPORT(nvmlDeviceGetPcieSpeed, (nvmlDevice device, unsigned *mbps)) { /* of a lane: 10^6 transfers per second */
-  static const unsigned speeds[] = {0, 2500, 5000, 8000, 16000, 32000, 64000};
-  return of_pcie(device, speeds[pcie_generation()], mbps);
-}
+EXPORT(nvmlDeviceGetPcieSpeed, (nvmlDevice device, unsigned *mbps)) { return of_pcie(device, PCIE_SPEED, mbps); }
 
 /* ---- clocks, in MHz ---- */
 

@@ -17,7 +17,7 @@ query nvmlDeviceGetCurrPcieLinkGeneration, nvmlDeviceGetMaxPcieLinkGeneration, n
     nvmlDeviceGetCurrPcieLinkWidth, nvmlDeviceGetMaxPcieLinkWidth, nvmlDeviceGetPcieLinkMaxSpeed,
     nvmlDeviceGetPcieSpeed;
 
-enum { INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3 };
+enum { UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3 };
 
 /* The number of the first answer that is wrong, from 1; 0: all are right. */
 static int wrong_answer(const unsigned *right) {
@@ -29,11 +29,16 @@ static int wrong_answer(const unsigned *right) {
                                    nvmlDeviceGetMaxPcieLinkWidth,
                                    nvmlDeviceGetPcieSpeed};
   nvmlDevice device;
+  for (int i = 0; i < 7; i++) {
+    unsigned value = 77;
+    if (queries[i](NULL, &value) != UNINITIALIZED || value != 77) return i + 21;
+  }
   if (nvmlInit_v2() || nvmlDeviceGetHandleByIndex_v2(0, &device)) return 100;
   for (int i = 0; i < 7; i++) {
-    unsigned value = 0, want = right[i < 4 ? 0 : i < 6 ? 1 : 2];
+    /* nothing is written without a link */
+    unsigned value = 77, want = right[0] ? right[i < 4 ? 0 : i < 6 ? 1 : 2] : 77;
     int status = queries[i](device, &value);
-    if (status != (right[0] ? 0 : NOT_SUPPORTED) || (right[0] && value != want)) return i + 1;
+    if (status != (right[0] ? 0 : NOT_SUPPORTED) || value != want) return i + 1;
     if (queries[i](device, NULL) != INVALID_ARGUMENT || queries[i](NULL, &value) != INVALID_ARGUMENT) return i + 11;
   }
   return 0;
