@@ -9,7 +9,6 @@
 
 #define PORTABLE_BLOCKS 8u /* a cluster of more needs cudaFuncAttributeNonPortableClusterSizeAllowed */
 #define MOST_BLOCKS 16u
-#define DEVICE_THREADS 1024u /* per block */
 
 static bool has_clusters(void) { return ff_engine.machine->compute_major >= 9; }
 
@@ -55,12 +54,17 @@ static cudaError_t blocks_of(const engine_launch *launch, engine_function_info *
   engine_occupancy occupancy;
   cudaError_t error = engine_function_describe(launch->function, info);
   if (error) return error;
-  uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
-  if (!threads) return cudaErrorInvalidConfiguration;
+  uint64_t threads = 1; /* up to above DEVICE_THREADS */
+  for (int axis = 0; axis < 3; axis++) {
+    if (!launch->block[axis]) return cudaErrorInvalidConfiguration;
+    if (threads <= DEVICE_THREADS) threads *= launch->block[axis];
+  }
   if (!has_clusters()) return cudaErrorNotSupported;
+  *fitting = 0;
+  if (threads > DEVICE_THREADS) return cudaSuccess;
   engine_function_info any = *info;
-  if (threads <= DEVICE_THREADS) any.max_threads = DEVICE_THREADS;
-  engine_occupancy_of(&any, threads, launch->dynamic_shared, &occupancy);
+  any.max_threads = DEVICE_THREADS;
+  engine_occupancy_of(&any, (uint32_t)threads, launch->dynamic_shared, &occupancy);
   *fitting = occupancy.blocks * (uint32_t)ff_engine.machine->sm_count;
   return cudaSuccess;
 }

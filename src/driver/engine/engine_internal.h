@@ -582,6 +582,7 @@ void engine_modules_reset(int device);
 void engine_function_info_locked(engine_function *function, int device, engine_function_info *info);
 cudaError_t engine_status_error(ff_status status);
 
+#define DEVICE_THREADS 1024u /* the most of a block, on every device */
 void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared,
                          engine_occupancy *out);
 

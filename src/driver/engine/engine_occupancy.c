@@ -11,7 +11,6 @@
 #include "machine/spec/allocation.h"
 
 #define WARP 32u
-#define DEVICE_THREADS 1024u /* per block */
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }

@@ -220,6 +220,16 @@ static void says_what_fits(void **state) {
   config.block[0] = 2048;
   succeed(cuOccupancyMaxActiveClusters(&found, single, &config));
   assert_int_equal(found, 0);
+  config.block[0] = (1u << 22) + 1, config.block[1] = 1024; /* 2^32 + 1024 threads: not 1024 */
+  succeed(cuOccupancyMaxActiveClusters(&found, single, &config));
+  assert_int_equal(found, 0);
+  succeed(cuOccupancyMaxPotentialClusterSize(&found, single, &config));
+  assert_int_equal(found, 0);
+  config.block[0] = config.block[1] = config.block[2] = 1u << 22; /* 2^66: not 0 */
+  succeed(cuOccupancyMaxActiveClusters(&found, single, &config));
+  assert_int_equal(found, 0);
+  config.block[2] = 0;
+  invalid(cuOccupancyMaxActiveClusters(&found, single, &config));
   invalid(cuOccupancyMaxActiveClusters(NULL, ranks, &config));
 }
 
