@@ -33,7 +33,7 @@ if [[ -e $(dirname "$farfault")/../lib/farfault/libcudart.so.12 ]]; then
   mkdir -p partial/bin partial/lib/farfault
   cp "$farfault" partial/bin/farfault
   for file in "$(dirname "$farfault")"/../lib/farfault/lib*; do cp "$file" partial/lib/farfault; done
-  begin="farfault: in lib/farfault beside it there is no whole"
+  begin="farfault: in $PWD/partial/lib/farfault there is no whole"
   end="either a build is writing it, or farfault is not installed completely"
   run partial/bin/farfault run --machine "$machine" /bin/true
   expect_err "/bin/true did not use the virtual GPU"

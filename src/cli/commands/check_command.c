@@ -201,7 +201,7 @@ static int report(const checker_arguments *a, const char *folder, const run_end 
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", a->program[0], end->signal, strsignal(end->signal));
   if (!json_array_size(f.processes) && !results.count) {
     cli_fail(0, "%s did not use the virtual GPU: there was nothing to check", a->program[0]);
-    run_say_missing(end->missing);
+    run_say_missing(end);
   }
   add_summary(a, &f, &text);
   bool good = say(a, text.chars);

@@ -161,7 +161,7 @@ bool run_record_settle(const run_outputs *outputs, const char *pattern, const ch
   say(&said);
   if (p.count < 1 && !end->status) {
     good = cli_fail(false, "%s: nothing was recorded: the program did not use the virtual GPU", outputs->record);
-    run_say_missing(end->missing);
+    run_say_missing(end);
   } else if (target && good) good = settle_all(outputs, &p, ALL, &said);
   say(&said);
   free(target);

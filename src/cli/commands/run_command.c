@@ -161,7 +161,7 @@ static int report(const run_job *job, const char *folder, const char *record, co
     good = !asked || job->outputs->rank > 0;
     cli_fail(0, "%s did not use the virtual GPU: there is nothing to report%s", job->argv[0],
              asked ? ", and no file was written" : "");
-    run_say_missing(end->missing);
+    run_say_missing(end);
   }
   if (!good && !status) status = CLI_FAILED;
   status = fail_if_settle(job->outputs, &results, job->argv[0], status);

@@ -290,6 +290,7 @@ ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error) 
   run_progress progress = {
       .area = area, .simulates = child->setup->managers[0] != '\0', .shared = child->program != NULL};
   pid_t process = -1;
+  end->libraries = child->libraries;
   end->missing = child->libraries ? run_missing_libraries(child->libraries) : 0;
   int early = waiting_signal();
   ff_status status =

@@ -138,11 +138,11 @@ uint32_t run_missing_libraries(const char *libraries) {
   return missing;
 }
 
-void run_say_missing(uint32_t missing) {
+void run_say_missing(const run_end *end) {
   ff_text names = {0};
   for (uint32_t i = 0; i < WAYS; i++)
-    if (missing >> i & 1) ff_text_add(&names, "%s%s", names.length ? ", " : "", ways[i]);
-  if (missing) cli_fail(0, "in lib/farfault beside it there is no whole %s: " WRITTEN_OR_NOT, names.chars);
+    if (end->missing >> i & 1) ff_text_add(&names, "%s%s", names.length ? ", " : "", ways[i]);
+  if (end->missing) cli_fail(0, "in %s there is no whole %s: " WRITTEN_OR_NOT, end->libraries, names.chars);
   free(names.chars);
 }
 

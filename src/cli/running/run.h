@@ -33,8 +33,6 @@ char *run_libraries(const char *folder, ff_error *error);
 /* Of the libraries in that folder by which programs reach the virtual GPU those that are not there, or not written to
  * their end: a bit for each. */
 uint32_t run_missing_libraries(const char *libraries);
-/* Names them on stderr; 0: there is nothing to say. */
-void run_say_missing(uint32_t missing);
 
 /* libfarfault-clock.so in that folder, which makes a program's clocks virtual; the caller frees it. NULL: it is not
  * there. */
@@ -87,8 +85,12 @@ typedef struct run_child {
 typedef struct run_end {
   int status;       /* exit status as a shell has it: 128 + signal if one ended it */
   int signal;       /* that signal, 0: none */
-  uint32_t missing; /* run_missing_libraries, as the program began */
+  uint32_t missing; /* run_missing_libraries of the folder `libraries` (the child's), as the program began */
+  const char *libraries;
 } run_end;
+
+/* Names on stderr the libraries that are missing, and their folder; nothing where none is. */
+void run_say_missing(const run_end *end);
 
 /* Starts the program with the virtual GPU in front and waits for it; signals that others sent to us go to it, signals
  * from the terminal reach it by themselves. Shows progress if stderr is a terminal. */
