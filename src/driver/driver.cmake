@@ -132,7 +132,7 @@ if(driver_engine)
   target_link_libraries(cufile PRIVATE ff_base ${CMAKE_DL_LIBS} Threads::Threads)
   driver_shared(nvml libnvidia-ml.so.1 stand_ins/nvml.map ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_board.c ${driver_dir}/stand_ins/nvml_activity.c ${driver_dir}/stand_ins/nvml_links.c ${driver_dir}/stand_ins/nvml_stubs.c ${driver_tables})
   target_link_libraries(nvml PRIVATE farfault-gpu ff_base)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE AND NOT FARFAULT_SANITIZE_THREADS) # it writes machine code; a sanitizer would have to come before it
     driver_shared(preload libfarfault-preload.so injection/preload.map ${driver_preload})
     target_link_options(preload PRIVATE LINKER:--as-needed) # it goes into every process: nothing but the C library
     target_link_libraries(preload PRIVATE ff_fatbin ff_base ${CMAKE_DL_LIBS})
