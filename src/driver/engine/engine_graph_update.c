@@ -171,10 +171,8 @@ cudaError_t engine_exec_set(engine_exec *exec, engine_node *node, const engine_n
   return error;
 }
 
-static bool can_disable(const engine_node *node) {
-  return node && (node->params.kind == ENGINE_NODE_KERNEL || node->params.kind == ENGINE_NODE_COPY ||
-                  node->params.kind == ENGINE_NODE_SET);
-}
+/* Driver API, cuGraphNodeSetEnabled: kernels, copies and sets. */
+static bool can_disable(const engine_node *node) { return node && engine_node_has_device(node); }
 
 cudaError_t engine_exec_enable(engine_exec *exec, engine_node *node, bool enabled) {
   cudaError_t error = engine_enter();

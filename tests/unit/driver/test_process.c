@@ -21,9 +21,12 @@ void __lsan_do_leak_check(void);
 #define CHECK_LEAKS() (void)0
 #endif
 
+enum { WATCHDOG = 60 }; /* s; a child that hangs must not stay */
+
 static char results[64];
 
-/* Runs `body` in a child that ends by exit(body()); returns its exit status, -1 if it was killed. */
+/* Runs `body` in a child that ends by exit(body()); returns its exit status, -1 if it was killed, as it is once it has
+ * taken WATCHDOG. */
 static int in_child(int (*body)(void)) {
   int status;
   snprintf(results, sizeof results, "/tmp/farfault-test-%d.json", (int)getpid());
@@ -34,6 +37,7 @@ static int in_child(int (*body)(void)) {
   if (!child) {
     setenv("FARFAULT_RESULTS", results, 1);
     freopen("/dev/null", "w", stderr);
+    alarm(WATCHDOG);
     exit(body());
   }
   assert_int_equal(waitpid(child, &status, 0), child);
@@ -103,6 +107,7 @@ static int fork_after_use(void) {
   CHECK(cudaMalloc(&memory, 100) == cudaSuccess);
   pid_t child = fork();
   if (!child) {
+    alarm(WATCHDOG); /* none is inherited */
     CHECK(cudaMalloc(&memory, 100) == cudaErrorInitializationError);
     CHECK(cudaFree(memory) == cudaErrorInitializationError);
     exit(7);
@@ -183,9 +188,7 @@ static int exit_during_a_kernel(void) {
 }
 static void a_running_kernel_does_not_hold_up_the_end(void **state) {
   (void)state;
-  alarm(60);
   assert_int_equal(in_child(exit_during_a_kernel), 0);
-  alarm(0);
   assert_true(results_are_complete());
 }
 
@@ -260,6 +263,7 @@ static int fork_at_work(void) {
   usleep(after_us);
   const pid_t child = fork();
   if (!child) {
+    alarm(WATCHDOG); /* none is inherited */
     CHECK(cudaMalloc(&memory, 100) == cudaErrorInitializationError);
     CHECK(cudaDeviceSynchronize() == cudaErrorInitializationError);
     exit(7);
@@ -272,12 +276,10 @@ static int fork_at_work(void) {
 static void threads_at_work_do_not_hold_up_the_end(void **state) {
   (void)state;
   for (after_us = 1000; after_us < 100000; after_us *= 3) {
-    alarm(60);
     assert_int_equal(in_child(end_at_work), 0);
     assert_true(results_are_complete());
     assert_int_equal(in_child(fork_at_work), 0);
     assert_true(results_are_complete());
-    alarm(0);
   }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many threads that use one virtual GPU at once, each with things of its own and with things that all have: graphs,
  * captures, pools, events, modules, host functions, devices, green contexts; and threads that take from each other what
- * they use. Small, and made for ThreadSanitizer (FARFAULT_SANITIZE=THREAD): what all do is right, whatever the order.
- * Once without a simulation, and once with two. `driver_test_threads ROUNDS` goes on for longer. */
+ * they use. Small, and made for ThreadSanitizer (FARFAULT_SANITIZE_THREADS=ON): what all do is right, whatever the
+ * order. Once without a simulation, and once with two. `driver_test_threads ROUNDS` goes on for longer. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
