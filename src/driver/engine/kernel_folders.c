@@ -22,26 +22,36 @@
 #define INDEX_FORMAT "farfault kernels 1"
 
 typedef struct unit {
-  char *path;       /* another one once the file has changed */
+  char *path;       /* another one once the file has changed, if it was given to a caller */
   const char *name; /* in `path`, behind the folder */
-  size_t folder;    /* its place among the folders */
   struct stat about;
   kernel_hashes hashes; /* sorted */
   bool known;           /* hashes are there */
+  bool given;           /* a caller may hold `path` */
 } unit;
 
-typedef struct watched { /* a folder, or a folder in one */
+typedef struct unit_list {
+  unit *items; /* sorted by name */
+  size_t count, capacity;
+} unit_list;
+
+typedef struct watched watched;
+typedef struct watched_list {
+  watched *items;
+  size_t count, capacity;
+} watched_list;
+
+struct watched { /* a folder */
   char *path;
-  size_t rank;             /* the lower one stands before */
+  unit_list units;
+  watched_list inner;      /* the folders in one of the user's, sorted by path; those have none */
   struct timespec changed; /* its own time when it was read last */
   time_t read;             /* and when that was; 0: it is to be read */
-} watched;
+};
 
 struct kernel_folders {
-  FF_VEC(unit) units;
-  FF_VEC(char *) former; /* paths of files as they were before they changed: callers may hold them */
-  FF_VEC(watched) folders;
-  size_t listed; /* the user's, which are the first */
+  watched_list listed;   /* the user's, in his order */
+  FF_VEC(char *) former; /* paths that callers may hold, of files that have changed or gone since */
   void (*say)(const char *message);
 };
 
@@ -94,6 +104,8 @@ static bool same_time(const struct timespec *a, const struct timespec *b) {
   return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
+static int compare_name(const void *name, const void *one) { return strcmp(name, ((const unit *)one)->name); }
+
 /* "file SIZE SECONDS NANOSECONDS NAME": which unit that is, unless it has changed; NULL: none. */
 static unit *indexed_unit(const char *line, unit *units, size_t count) {
   long long size, seconds;
@@ -101,10 +113,9 @@ static unit *indexed_unit(const char *line, unit *units, size_t count) {
   int used = 0;
   if (sscanf(line, "file %lld %lld %ld %n", &size, &seconds, &nanoseconds, &used) != 3 || !used) return NULL;
   const struct timespec changed = {.tv_sec = (time_t)seconds, .tv_nsec = nanoseconds};
-  for (size_t i = 0; i < count; i++)
-    if (!units[i].known && !strcmp(units[i].name, line + used))
-      return units[i].about.st_size == size && same_time(&units[i].about.st_mtim, &changed) ? &units[i] : NULL;
-  return NULL;
+  unit *one = bsearch(line + used, units, count, sizeof *units, compare_name);
+  if (!one || one->known) return NULL;
+  return one->about.st_size == size && same_time(&one->about.st_mtim, &changed) ? one : NULL;
 }
 
 static void read_index(const char *path, unit *units, size_t count) {
@@ -154,77 +165,47 @@ static int by_name(const struct dirent **left, const struct dirent **right) {
   return strcmp((*left)->d_name, (*right)->d_name);
 }
 
-static void add_unit(kernel_folders *folders, size_t folder, const char *name) {
-  unit one = {.folder = folder};
+/* Behind the units in `to`. False: it is no file. */
+static bool add_unit(const kernel_folders *folders, const char *folder, const char *name, unit_list *to) {
+  unit one = {0};
   ff_text path = {0};
-  ff_text_add(&path, "%s/%s", folders->folders.items[folder].path, name);
+  ff_text_add(&path, "%s/%s", folder, name);
   if (stat(path.chars, &one.about)) say(folders, "--kernels: %s: %s", path.chars, strerror(errno));
   else if (!S_ISREG(one.about.st_mode)) say(folders, "--kernels: %s is not a file: it is left out", path.chars);
   else {
     one.path = path.chars;
     one.name = path.chars + path.length - strlen(name);
-    FF_PUSH(&folders->units, one);
-    return;
+    FF_PUSH(to, one);
+    return true;
   }
   free(path.chars);
-}
-
-static int is_folder(const struct dirent *entry) {
-  return (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) && entry->d_name[0] != '.' && !is_text(entry);
-}
-
-static bool is_watched(const kernel_folders *folders, const char *path) {
-  for (size_t i = 0; i < folders->folders.count; i++)
-    if (!strcmp(folders->folders.items[i].path, path)) return true;
   return false;
 }
 
-/* Compilers put what they keep into folders of their own below a given one (TMPDIR). Theirs are read as they come, and
- * have no index. */
-static void watch_inner(kernel_folders *folders, size_t outer) {
+static void read_folder(const kernel_folders *folders, watched *one) {
   struct dirent **entries;
-  int count = scandir(folders->folders.items[outer].path, &entries, is_folder, by_name);
-  for (int i = 0; i < count; i++) {
-    struct stat about;
-    ff_text path = {0};
-    ff_text_add(&path, "%s/%s", folders->folders.items[outer].path, entries[i]->d_name);
-    watched one = {.path = path.chars, .rank = folders->listed + outer};
-    if (!is_watched(folders, path.chars) && !stat(path.chars, &about) && S_ISDIR(about.st_mode))
-      FF_PUSH(&folders->folders, one);
-    else free(path.chars);
-    free(entries[i]);
-  }
-  if (count >= 0) free(entries);
-}
-
-static void add_folder(kernel_folders *folders, size_t number) {
-  struct dirent **entries;
-  const char *folder = folders->folders.items[number].path;
-  int count = scandir(folder, &entries, is_text, by_name);
+  int count = scandir(one->path, &entries, is_text, by_name);
   if (count < 0) {
-    say(folders, "--kernels: %s: %s", folder, strerror(errno));
+    say(folders, "--kernels: %s: %s", one->path, strerror(errno));
     return;
   }
-  size_t first = folders->units.count;
   for (int i = 0; i < count; i++) {
-    add_unit(folders, number, entries[i]->d_name);
+    add_unit(folders, one->path, entries[i]->d_name, &one->units);
     free(entries[i]);
   }
   free(entries);
-  if (!count) say(folders, "--kernels: %s has no .ptx files", folder);
-  size_t added = folders->units.count - first;
-  if (!added) return;
-  unit *units = folders->units.items + first;
+  if (!count) say(folders, "--kernels: %s has no .ptx files", one->path);
+  if (!one->units.count) return;
   ff_text index = {0};
-  ff_text_add(&index, "%s/" INDEX_NAME, folder);
-  read_index(index.chars, units, added);
+  ff_text_add(&index, "%s/" INDEX_NAME, one->path);
+  read_index(index.chars, one->units.items, one->units.count);
   bool changed = false;
-  for (size_t i = 0; i < added; i++) {
-    if (units[i].known) continue;
-    read_unit(folders, &units[i]);
+  for (size_t i = 0; i < one->units.count; i++) {
+    if (one->units.items[i].known) continue;
+    read_unit(folders, &one->units.items[i]);
     changed = true;
   }
-  if (changed) write_index(index.chars, units, added);
+  if (changed) write_index(index.chars, one->units.items, one->units.count);
   free(index.chars);
 }
 
@@ -234,51 +215,129 @@ kernel_folders *kernel_folders_open(const char *list, void (*say_it)(const char 
   char *names = ff_strdup(list), *rest = names, *folder;
   while ((folder = strsep(&rest, ":"))) {
     if (!*folder) continue;
-    watched one = {.path = ff_strdup(folder), .rank = folders->listed++};
-    FF_PUSH(&folders->folders, one);
-    add_folder(folders, folders->listed - 1);
+    watched one = {.path = ff_strdup(folder)};
+    read_folder(folders, &one);
+    FF_PUSH(&folders->listed, one);
   }
   free(names);
   return folders;
 }
 
-static unit *find_unit(const kernel_folders *folders, size_t folder, const char *name) {
-  for (size_t i = 0; i < folders->units.count; i++)
-    if (folders->units.items[i].folder == folder && !strcmp(folders->units.items[i].name, name))
-      return &folders->units.items[i];
-  return NULL;
+/* ---- what changes ---- */
+
+static void drop_path(kernel_folders *folders, unit *one) {
+  if (one->given) FF_PUSH(&folders->former, one->path);
+  else free(one->path);
+}
+
+/* True: it defined something. */
+static bool forget_unit(kernel_folders *folders, unit *one) {
+  bool had = one->hashes.count > 0;
+  drop_path(folders, one);
+  free(one->hashes.items);
+  return had;
+}
+
+static bool forget_folder(kernel_folders *folders, watched *one) {
+  bool had = false;
+  for (size_t i = 0; i < one->units.count; i++) had = forget_unit(folders, &one->units.items[i]) || had;
+  for (size_t i = 0; i < one->inner.count; i++) had = forget_folder(folders, &one->inner.items[i]) || had;
+  free(one->units.items);
+  free(one->inner.items);
+  free(one->path);
+  return had;
 }
 
 /* A compiler writes a file again, and one that was looked at while it was being written has changed since. What the
- * file holds now has a path of its own, so that it is not taken for what it was. */
+ * file holds now has a path of its own, so that it is not taken for what it was. A file that is gone has nothing. */
 static bool read_changed(kernel_folders *folders, unit *one) {
   struct stat about;
-  if (stat(one->path, &about) ||
-      (about.st_size == one->about.st_size && same_time(&about.st_mtim, &one->about.st_mtim)))
-    return false;
+  bool failed = stat(one->path, &about) != 0;
+  if (failed && errno != ENOENT && errno != ENOTDIR) return false;
+  if (failed || !S_ISREG(about.st_mode)) {
+    bool had = one->hashes.count > 0;
+    one->hashes.count = 0;
+    one->about = (struct stat){0}; /* if it comes back, it is another */
+    return had;
+  }
+  if (about.st_size == one->about.st_size && same_time(&about.st_mtim, &one->about.st_mtim)) return false;
   char *path = ff_strdup(one->path);
-  FF_PUSH(&folders->former, one->path);
   one->name = path + (one->name - one->path);
+  drop_path(folders, one);
   one->path = path;
+  one->given = false;
   one->about = about;
   one->hashes.count = 0;
   read_unit(folders, one);
   return true;
 }
 
-/* The index is left as it is: the next process reads these files once more and writes it. */
-static void add_new_units(kernel_folders *folders, size_t folder) {
+/* Forgets the files that have left the folder, and reads those that have come into it. The index is left as it is: the
+ * next process reads these files once more and writes it. True: what is defined is other than it was. */
+static bool follow_files(kernel_folders *folders, watched *folder) {
   struct dirent **entries;
-  int count = scandir(folders->folders.items[folder].path, &entries, is_text, by_name);
+  int count = scandir(folder->path, &entries, is_text, by_name);
+  if (count < 0) return false;
+  unit_list now = {0}, *before = &folder->units;
+  size_t next = 0;
+  bool changed = false;
   for (int i = 0; i < count; i++) {
-    size_t before = folders->units.count;
-    if ((entries[i]->d_type == DT_REG || entries[i]->d_type == DT_LNK || entries[i]->d_type == DT_UNKNOWN) &&
-        !find_unit(folders, folder, entries[i]->d_name))
-      add_unit(folders, folder, entries[i]->d_name);
-    if (folders->units.count > before) read_unit(folders, &folders->units.items[before]);
+    const char *name = entries[i]->d_name;
+    unsigned char type = entries[i]->d_type;
+    while (next < before->count && strcmp(before->items[next].name, name) < 0)
+      changed = forget_unit(folders, &before->items[next++]) || changed;
+    if (next < before->count && !strcmp(before->items[next].name, name)) FF_PUSH(&now, before->items[next++]);
+    else if ((type == DT_REG || type == DT_LNK || type == DT_UNKNOWN) && add_unit(folders, folder->path, name, &now)) {
+      read_unit(folders, &now.items[now.count - 1]);
+      changed = true;
+    }
     free(entries[i]);
   }
-  if (count >= 0) free(entries);
+  free(entries);
+  while (next < before->count) changed = forget_unit(folders, &before->items[next++]) || changed;
+  free(before->items);
+  folder->units = now;
+  return changed;
+}
+
+static int is_folder(const struct dirent *entry) {
+  return (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) && entry->d_name[0] != '.' && !is_text(entry);
+}
+
+static bool is_listed(const kernel_folders *folders, const char *path) {
+  for (size_t i = 0; i < folders->listed.count; i++)
+    if (!strcmp(folders->listed.items[i].path, path)) return true;
+  return false;
+}
+
+/* Compilers put what they keep into folders of their own below a given one (TMPDIR), some for a while only. Theirs are
+ * read as they come, and have no index. True: what is defined is other than it was. */
+static bool follow_inner(kernel_folders *folders, watched *outer) {
+  struct dirent **entries;
+  int count = scandir(outer->path, &entries, is_folder, by_name);
+  if (count < 0) return false;
+  watched_list now = {0}, *before = &outer->inner;
+  size_t next = 0;
+  bool changed = false;
+  for (int i = 0; i < count; i++) {
+    struct stat about;
+    ff_text path = {0};
+    ff_text_add(&path, "%s/%s", outer->path, entries[i]->d_name);
+    free(entries[i]);
+    while (next < before->count && strcmp(before->items[next].path, path.chars) < 0)
+      changed = forget_folder(folders, &before->items[next++]) || changed;
+    if (next < before->count && !strcmp(before->items[next].path, path.chars)) FF_PUSH(&now, before->items[next++]);
+    else if (!is_listed(folders, path.chars) && !stat(path.chars, &about) && S_ISDIR(about.st_mode)) {
+      FF_PUSH(&now, (watched){.path = path.chars});
+      continue;
+    }
+    free(path.chars);
+  }
+  free(entries);
+  while (next < before->count) changed = forget_folder(folders, &before->items[next++]) || changed;
+  free(before->items);
+  outer->inner = now;
+  return changed;
 }
 
 /* May a file have come since the folder was read? A folder that changed in the second before it was read may have
@@ -292,26 +351,28 @@ static bool may_have_more(watched *folder) {
   return true;
 }
 
-bool kernel_folders_renew(kernel_folders *folders) {
-  size_t before = folders ? folders->units.count : 0;
+static bool renew(kernel_folders *folders, watched *one, bool inner) {
   bool changed = false;
-  for (size_t i = 0; i < before; i++) changed = read_changed(folders, &folders->units.items[i]) || changed;
-  for (size_t i = 0; folders && i < folders->folders.count; i++) { /* those that are found in one are behind it */
-    if (!may_have_more(&folders->folders.items[i])) continue;
-    add_new_units(folders, i);
-    if (i < folders->listed) watch_inner(folders, i);
+  for (size_t i = 0; i < one->units.count; i++) changed = read_changed(folders, &one->units.items[i]) || changed;
+  if (may_have_more(one)) {
+    changed = follow_files(folders, one) || changed;
+    if (!inner) changed = follow_inner(folders, one) || changed;
   }
-  return folders && (changed || folders->units.count > before);
+  for (size_t i = 0; i < one->inner.count; i++) changed = renew(folders, &one->inner.items[i], true) || changed;
+  return changed;
+}
+
+bool kernel_folders_renew(kernel_folders *folders) {
+  bool changed = false;
+  for (size_t i = 0; folders && i < folders->listed.count; i++)
+    changed = renew(folders, &folders->listed.items[i], false) || changed;
+  return changed;
 }
 
 void kernel_folders_close(kernel_folders *folders) {
-  for (size_t i = 0; folders && i < folders->units.count; i++) {
-    free(folders->units.items[i].path);
-    free(folders->units.items[i].hashes.items);
-  }
-  for (size_t i = 0; folders && i < folders->folders.count; i++) free(folders->folders.items[i].path);
+  for (size_t i = 0; folders && i < folders->listed.count; i++) forget_folder(folders, &folders->listed.items[i]);
   for (size_t i = 0; folders && i < folders->former.count; i++) free(folders->former.items[i]);
-  if (folders) free(folders->units.items), free(folders->folders.items), free(folders->former.items);
+  if (folders) free(folders->listed.items), free(folders->former.items);
   free(folders);
 }
 
@@ -324,22 +385,46 @@ static size_t defined_in(const unit *one, const uint64_t *names, size_t count) {
   return found;
 }
 
-/* Of two that define as many of the names. */
-static bool stands_before(const kernel_folders *folders, const unit *one, const unit *other) {
+static bool written_later(const unit *one, const unit *other) {
   const struct timespec *a = &one->about.st_mtim, *b = &other->about.st_mtim;
-  size_t rank = folders->folders.items[one->folder].rank, other_rank = folders->folders.items[other->folder].rank;
-  if (rank != other_rank) return rank < other_rank;
   if (!same_time(a, b)) return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
   return strcmp(one->name, other->name) < 0;
 }
 
-const char *kernel_folders_best(const kernel_folders *folders, const uint64_t *names, size_t count) {
-  size_t most = 0;
-  const unit *best = NULL;
-  for (size_t i = 0; folders && i < folders->units.count; i++) {
-    const unit *one = &folders->units.items[i];
+typedef struct choice {
+  unit *unit;    /* NULL: none yet */
+  size_t found;  /* names that it defines */
+  size_t folder; /* the one that stands first is looked at first, with this number */
+} choice;
+
+static void choose_from(const watched *folder, size_t number, const uint64_t *names, size_t count, choice *best) {
+  for (size_t i = 0; i < folder->units.count; i++) {
+    unit *one = &folder->units.items[i];
     size_t found = defined_in(one, names, count);
-    if (found > most || (found && found == most && stands_before(folders, one, best))) best = one, most = found;
+    if (found > best->found ||
+        (found && found == best->found && best->folder == number && written_later(one, best->unit)))
+      *best = (choice){one, found, number};
   }
-  return best ? best->path : NULL;
+}
+
+static unit *choose(const kernel_folders *folders, const uint64_t *names, size_t count) {
+  choice best = {0};
+  const watched_list *listed = &folders->listed;
+  for (size_t i = 0; i < listed->count; i++) choose_from(&listed->items[i], i, names, count, &best);
+  for (size_t i = 0; i < listed->count; i++) /* those in one folder stand together */
+    for (size_t k = 0; k < listed->items[i].inner.count; k++)
+      choose_from(&listed->items[i].inner.items[k], listed->count + i, names, count, &best);
+  return best.unit;
+}
+
+const char *kernel_folders_best(kernel_folders *folders, const uint64_t *names, size_t count) {
+  enum { TRIES = 4 }; /* of a file that changes all the time */
+  unit *best = NULL;
+  for (int i = 0; folders && i < TRIES; i++) {
+    best = choose(folders, names, count);
+    if (!best || !read_changed(folders, best)) break;
+  }
+  if (!best) return NULL;
+  best->given = true;
+  return best->path;
 }

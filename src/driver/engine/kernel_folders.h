@@ -23,13 +23,14 @@ kernel_folders *kernel_folders_open(const char *list, void (*say)(const char *me
 void kernel_folders_close(kernel_folders *folders);
 
 /* The file that defines most of the names (hashes of kernel_name.h), at least one of them; of several, one of the first
- * folder, there the one written last (by name where that is the same). NULL: none defines any. The path lives as long
- * as `folders`; a file that changes has another pointer from then on. */
-const char *kernel_folders_best(const kernel_folders *folders, const uint64_t *names, size_t count);
+ * folder, there the one written last (by name where that is the same). NULL: none of those that are known defines any.
+ * The file found is looked at again: one that has changed or gone since is judged by what it holds now. The path lives
+ * as long as `folders`; a file that changes has another pointer from then on. */
+const char *kernel_folders_best(kernel_folders *folders, const uint64_t *names, size_t count);
 
-/* Looks for .ptx files that have come into the folders since, or have changed: a program may write the PTX of what it
- * compiles there, and several of its kernels into one file, one after the other. Folders in the folders, of which
- * compilers make some for a while, are looked into, too; their files stand behind. True: there are such. */
+/* Looks for .ptx files that have come into the folders since, have changed or are gone: a program may write the PTX of
+ * what it compiles there, and several of its kernels into one file, one after the other. Folders in the folders, of
+ * which compilers make some for a while, are looked into, too; their files stand behind. True: there are such. */
 bool kernel_folders_renew(kernel_folders *folders);
 
 /* Appends the hash of each kernel and each variable that the PTX text defines. False: it is no PTX. */

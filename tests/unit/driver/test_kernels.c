@@ -495,7 +495,8 @@ static void files_that_come_later_count(void **state) {
   (void)state;
   char folder[] = "/tmp/farfault-later-XXXXXX", command[128], inner[64];
   const uint64_t early = kernel_name_hash("early", 5), late = kernel_name_hash("late", 4),
-                 latest = kernel_name_hash("latest", 6), inside = kernel_name_hash("inside", 6);
+                 latest = kernel_name_hash("latest", 6), inside = kernel_name_hash("inside", 6),
+                 linked = kernel_name_hash("linked", 6);
   assert_non_null(mkdtemp(folder));
   write_later(folder, "m.ptx", PTX_HEAD KERNEL("early", 1));
   kernel_folders *opened = kernel_folders_open(folder, hear);
@@ -544,7 +545,31 @@ static void files_that_come_later_count(void **state) {
   assert_string_equal(strstr(kernel_folders_best(opened, &inside, 1), "/inner"), "/inner/late.ptx");
   snprintf(command, sizeof command, "rm -r '%s'", inner);
   assert_int_equal(system(command), 0);
-  assert_false(kernel_folders_renew(opened));
+  assert_true(kernel_folders_renew(opened)); /* what is gone has nothing, */
+  assert_null(kernel_folders_best(opened, &inside, 1));
+  assert_ptr_equal(kernel_folders_best(opened, &early, 1), found); /* the others what they had, */
+  assert_false(kernel_folders_renew(opened));                      /* and it is gone once */
+  assert_int_equal(mkdir(inner, 0700), 0);
+  write_later(inner, "m.ptx", PTX_HEAD KERNEL("inside", 1));
+  assert_true(kernel_folders_renew(opened)); /* it may come back */
+  assert_string_equal(strstr(kernel_folders_best(opened, &inside, 1), "/inner"), "/inner/m.ptx");
+  write_later(folder, "text", PTX_HEAD KERNEL("linked", 1)); /* what a link names may go and come, too */
+  snprintf(command, sizeof command, "ln -s text '%s/link.ptx'", folder);
+  assert_int_equal(system(command), 0);
+  assert_true(kernel_folders_renew(opened));
+  snprintf(command, sizeof command, "mv '%s/text' '%s/other'", folder, folder);
+  assert_int_equal(system(command), 0);
+  assert_true(kernel_folders_renew(opened));
+  assert_null(kernel_folders_best(opened, &linked, 1));
+  snprintf(command, sizeof command, "mv '%s/other' '%s/text'", folder, folder);
+  assert_int_equal(system(command), 0);
+  assert_true(kernel_folders_renew(opened));
+  assert_string_equal(strrchr(kernel_folders_best(opened, &linked, 1), '/'), "/link.ptx");
+  snprintf(command, sizeof command, "%s/a.ptx", folder);
+  assert_int_equal(unlink(command), 0);
+  assert_true(kernel_folders_renew(opened)); /* an older one has its kernel, which it hid */
+  assert_string_equal(strrchr(kernel_folders_best(opened, &early, 1), '/'), "/m.ptx");
+  assert_null(kernel_folders_best(opened, &late, 1));
   kernel_folders_close(opened);
   assert_false(kernel_folders_renew(NULL));
   write_later(folders[1], "later.ptx", PTX_HEAD KERNEL("later_kernel", 33)); /* the driver has its folders open */
@@ -564,8 +589,42 @@ static void files_that_come_later_count(void **state) {
   register_kernel(register_code("later_kernel"), once_more, "later_kernel");
   assert_int_equal(result_of(once_more), 36);
   assert_int_equal(result_of(later), 33); /* what is loaded stays */
+  snprintf(command, sizeof command, "%s/later.ptx", folders[1]);
+  assert_int_equal(unlink(command), 0);
+  STUB(after_all);
+  register_kernel(register_code("later_kernel"), after_all, "later_kernel");
+  assert_int_equal(result_of(after_all), 35);
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   assert_int_equal(system(command), 0);
+}
+
+/* A file that had a kernel of another unit lacks it by the time that the kernel is needed: one that has it is found. */
+static void a_kernel_that_moves_is_found(void **state) {
+  (void)state;
+  char path[128];
+  STUB(base);
+  STUB(moving);
+  write_later(folders[1], "moves.ptx", PTX_HEAD KERNEL("moving_kernel", 51));
+  write_later(folders[1], "base.ptx", PTX_HEAD KERNEL("base_kernel", 50)); /* written last: the module's */
+  void **handle = register_code("base_kernel");
+  register_kernel(handle, base, "base_kernel");
+  register_kernel(handle, moving, "moving_kernel");
+  assert_int_equal(result_of(base), 50);
+  write_later(folders[1], "moved.ptx", PTX_HEAD KERNEL("moving_kernel", 52));
+  write_later(folders[1], "moves.ptx", PTX_HEAD KERNEL("other_kernel", 53));
+  assert_int_equal(result_of(moving), 52);
+  STUB(gone);
+  STUB(base_again);
+  write_later(folders[1], "goes.ptx", PTX_HEAD KERNEL("going_kernel", 54));
+  write_later(folders[1], "base.ptx", PTX_HEAD KERNEL("base_kernel", 56));
+  handle = register_code("base_kernel");
+  register_kernel(handle, base_again, "base_kernel");
+  register_kernel(handle, gone, "going_kernel");
+  assert_int_equal(result_of(base_again), 56);
+  snprintf(path, sizeof path, "%s/goes.ptx", folders[1]);
+  assert_int_equal(unlink(path), 0);
+  write_later(folders[1], "gone.ptx", PTX_HEAD KERNEL("going_kernel", 55));
+  assert_int_equal(result_of(gone), 55);
 }
 
 static void make_folders(void) {
@@ -613,6 +672,7 @@ int main(void) {
                                      cmocka_unit_test(libraries_too),
                                      cmocka_unit_test(a_broken_text_is_said),
                                      cmocka_unit_test(the_index_is_kept_and_renewed),
-                                     cmocka_unit_test(files_that_come_later_count)};
+                                     cmocka_unit_test(files_that_come_later_count),
+                                     cmocka_unit_test(a_kernel_that_moves_is_found)};
   return cmocka_run_group_tests(tests, NULL, drop_folders);
 }
