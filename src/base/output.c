@@ -206,13 +206,21 @@ static void keep_mode(int fd, const char *target) {
 }
 
 /* Signals may be blocked (while a program runs as our child): one that is to end us is then only pending. */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static bool is_to_end(void) {
-  static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   sigset_t pending;
   if (sigpending(&pending)) return false;
   for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
     if (sigismember(&pending, ending[i])) return true;
   return false;
+}
+
+/* While the file has a name aside it would stay behind: this thread ends then when it has its own, or none. */
+static void hold_end(sigset_t *old) {
+  sigset_t held;
+  sigemptyset(&held);
+  for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) sigaddset(&held, ending[i]);
+  pthread_sigmask(SIG_BLOCK, &held, old);
 }
 
 /* A pipe without a reader does not open for writing (ENXIO). */
@@ -346,10 +354,13 @@ void ff_output_discard(ff_output *o) {
 ff_status ff_output_finish(ff_output *o, ff_error *error) {
   if (o->target) keep_mode(o->descriptor, o->target);
   flush(o);
+  sigset_t old;
+  hold_end(&old);
   if (o->target && !o->failed && !o->aside) give_name(o);
   if (close(o->descriptor) && !o->failed && errno != EINTR) o->failed = errno;
   if (o->target && !o->failed && rename(o->aside, o->target)) o->failed = errno;
   if (o->failed && o->aside) unlink(o->aside);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
   ff_status status = o->failed ? fail_write(o->path, o->failed, error) : FF_OK;
   output_free(o);
   return status;

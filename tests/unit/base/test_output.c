@@ -50,7 +50,34 @@ static mode_t mode_of(const char *path) {
   return info.st_mode;
 }
 
+/* In the place of the C library's: a signal may come just before. */
+static int before_rename;
+int rename(const char *from, const char *to) {
+  if (before_rename) kill(getpid(), before_rename);
+  return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
 /* ---- regular files ---- */
+
+static void a_signal_before_the_last_step_leaves_nothing_behind(void **state) {
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    int status;
+    put("file", "old");
+    pid_t child = fork();
+    if (!child) {
+      signal(signals[i], SIG_DFL);
+      setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+      before_rename = signals[i];
+      ff_file_write("file", "new", 3, NULL);
+      _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+    expect_no_asides();
+    expect_contents("file", "new");
+  }
+}
 
 static void the_old_file_is_there_until_the_new_one_is_whole(void **state) {
   ff_output *output;
@@ -348,6 +375,7 @@ static void launchers_tell_ranks(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_old_file_is_there_until_the_new_one_is_whole),
+      cmocka_unit_test(a_signal_before_the_last_step_leaves_nothing_behind),
       cmocka_unit_test(two_outputs_of_one_process_do_not_meet),
       cmocka_unit_test(mode_bits_stay),
       cmocka_unit_test(links_are_followed_and_stay),
