@@ -330,14 +330,23 @@ static void test_barrier_never_met(void **state) {
   close_ptx(t);
 }
 
-/* A map with the magic that no encoder made: its box or a step of its rows is 0. */
-static void test_broken_tensor_map(void **state) {
-  kernel_test *t = open_ptx(
+/* A kernel that copies a box by the map at p_out. */
+static kernel_test *open_tensor_copy(const char *dimensions, const char *coordinates) {
+  char text[1024];
+  snprintf(
+      text, sizeof text,
       ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n"
-      ".shared .align 128 .b8 area[256]; .shared .align 8 .b64 mark; .reg .b64 %map;\n"
-      "ld.param.u64 %map, [p_out]; mbarrier.init.shared.b64 [mark], 1;\n"
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [area], [%map, {0, 0}], [mark];"
-      "\nret;\n}\n");
+      ".shared .align 128 .b8 area[256]; .shared .align 8 .b64 mark; .reg .b64 %%map;\n"
+      "ld.param.u64 %%map, [p_out]; mbarrier.init.shared.b64 [mark], 1;\n"
+      "cp.async.bulk.tensor.%s.shared::cluster.global.tile.mbarrier::complete_tx::bytes [area], [%%map, {%s}], [mark];"
+      "\nret;\n}\n",
+      dimensions, coordinates);
+  return open_ptx(text);
+}
+
+/* A map with the magic that no encoder made: its box or a step of its rows is 0; its type or swizzle is none. */
+static void test_broken_tensor_map(void **state) {
+  kernel_test *t = open_tensor_copy("2d", "0, 0");
   uint64_t at = buffer(t, 4096);
   tensor_map map = {.magic = TENSOR_MAP_MAGIC,
                     .address = at,
@@ -369,14 +378,10 @@ static void test_broken_tensor_map(void **state) {
   close_ptx(t);
 }
 
-/* Boxes whose bytes, or whose rows, are 0 in 32 bits; and one whose rows are not 0 in 64 by little. */
+/* Boxes whose bytes, or whose rows, are 0 in 32 bits; one of as many rows as a map could say; and one just too
+ * large. */
 static void test_tensor_map_with_a_huge_box(void **state) {
-  kernel_test *t = open_ptx(
-      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p_out, .param .u32 p_n)\n{\n"
-      ".shared .align 128 .b8 area[256]; .shared .align 8 .b64 mark; .reg .b64 %map;\n"
-      "ld.param.u64 %map, [p_out]; mbarrier.init.shared.b64 [mark], 1;\n"
-      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [area], [%map, {0, 0, 0, 0, 0}], "
-      "[mark];\nret;\n}\n");
+  kernel_test *t = open_tensor_copy("5d", "0, 0, 0, 0, 0");
   uint64_t at = buffer(t, 4096);
   static const uint16_t boxes[][5] = {
       {1, 256, 256, 256, 128}, {1, 256, 256, 256, 256}, {8, 65535, 65535, 65535, 65535}, {8, 256, 257, 1, 1}};
