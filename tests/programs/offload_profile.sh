@@ -16,6 +16,16 @@ expect cmp out profile.json
 run "$farfault" offload profile greeks.fft
 expect cmp out first
 
+# Each instance makes fewer trips than offloading needs: maps would be of none.
+run "$farfault" record -o short.fft "$workloads/scalarproduct" 16 4096
+expect_status 0
+run "$farfault" offload profile short.fft
+expect_status 0
+expect_out "512 instances of 1 candidate"
+expect_out "; 0 may go"
+expect_out "no instance may go"
+expect test "$(grep -c "learned from" out)" = 0
+
 "$farfault" trace dump --records greeks.fft >dump
 cat >recount.py <<'PY'
 import json, re

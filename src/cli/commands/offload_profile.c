@@ -126,7 +126,6 @@ static void maps_text(const offload_profile *p, ff_text *out) {
 /* How many lines instances touch: "1: 5.0 %, 2-3: 10.0 %, ..." of those that may go. */
 static void sizes_text(const offload_profile *p, ff_text *out) {
   const char *between = " ";
-  if (!p->instances) return;
   ff_text_add(out, "lines of an instance, %.1f in the mean:", each(p->lines, p->instances));
   for (uint32_t i = 0; i < OFFLOAD_PROFILE_SIZES; i++) {
     if (!p->by_lines[i]) continue;
@@ -155,14 +154,27 @@ static void ranges_text(const offload_profile *p, ff_text *out) {
   table_free(&t);
 }
 
+static uint64_t all_instances(const offload_profile *p) {
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < p->candidate_count; i++) all += p->candidates[i].instances;
+  return all;
+}
+
 void offload_profile_text(const offload_profile *p, ff_text *out) {
-  ff_text_add(
-      out,
-      "%" PRIu64 " instances of %" PRIu32 " candidate%s: %.1f %% of the warp instructions, %.1f %% of the accesses\n\n",
-      p->instances, p->candidate_count, p->candidate_count == 1 ? "" : "s",
-      100 * each(p->candidate_instructions, p->warp_instructions), 100 * each(p->candidate_accesses, p->accesses));
+  ff_text_add(out,
+              "%" PRIu64 " instances of %" PRIu32
+              " candidate%s: %.1f %% of the warp instructions, %.1f %% of the accesses; %" PRIu64 " may go\n\n",
+              all_instances(p), p->candidate_count, p->candidate_count == 1 ? "" : "s",
+              100 * each(p->candidate_instructions, p->warp_instructions),
+              100 * each(p->candidate_accesses, p->accesses), p->instances);
   candidates_text(p, out);
   ff_text_add(out, "\n");
+  if (!p->instances) {
+    ff_text_add(
+        out,
+        "no instance may go: none makes as many trips as make up for sending it; there is nothing to compare maps by\n");
+    return;
+  }
   sizes_text(p, out);
   maps_text(p, out);
   ff_text_add(out, "\n");
