@@ -302,6 +302,18 @@ static void say_failed(const ff_error *error) {
   if (ff_engine.session) session_finish(ff_engine.session);
 }
 
+static cudaError_t wait_locked(bool for_host_functions, bool for_kernel) {
+  if (for_host_functions && engine_deferred_full()) engine_deferred_wait();
+  if (for_kernel) engine_deferred_wait_device(engine_device_of(NULL));
+  while (for_host_functions && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
+    pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
+  return ff_engine.phase == ENGINE_READY      ? ff_engine.sticky
+         : ff_engine.phase == ENGINE_FINISHED ? cudaErrorCudartUnloading
+                                              : cudaErrorInitializationError;
+}
+
+cudaError_t engine_wait_locked(void) { return wait_locked(true, true); }
+
 static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kernel) {
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading; /* this thread is exiting inside a call */
   if (ff_engine.phase == ENGINE_NEW) {
@@ -309,13 +321,7 @@ static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kern
     ff_engine.phase = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
     if (ff_engine.phase == ENGINE_FAILED) say_failed(&error);
   }
-  if (wait_for_host_functions && engine_deferred_full()) engine_deferred_wait();
-  if (wait_for_kernel) engine_deferred_wait_device(engine_device_of(NULL));
-  while (wait_for_host_functions && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
-    pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
-  cudaError_t error = ff_engine.phase == ENGINE_READY      ? ff_engine.sticky
-                      : ff_engine.phase == ENGINE_FINISHED ? cudaErrorCudartUnloading
-                                                           : cudaErrorInitializationError;
+  cudaError_t error = wait_locked(wait_for_host_functions, wait_for_kernel);
   if (error) pthread_mutex_unlock(&ff_engine.lock);
   return error;
 }

@@ -89,12 +89,55 @@ uint64_t engine_green_id(const engine_green *green) {
 static void (*_Atomic after_destroy)(uint64_t id);
 void engine_green_tell(void (*destroyed)(uint64_t id)) { after_destroy = destroyed; }
 
-cudaError_t engine_green_destroy(engine_green *green) {
-  const uint64_t id = engine_green_id(green); /* before any wait: then a new one may have its address */
-  cudaError_t error = engine_enter();
+/* ---- calls that wait ---- */
+
+/* What a call is about. While it waits for kernels and host functions, another thread may destroy that, and a new one
+ * may get its address: it has another id. An event is held, so that its address stays taken. */
+typedef struct meant {
+  engine_green *green; /* NULL: the device */
+  uint64_t id;
+  int device;
+  engine_event *event; /* NULL: none is meant, or it is none */
+} meant;
+
+/* Without any wait before. On cudaSuccess with the lock, until leave_meant. */
+static cudaError_t enter_meant(engine_green *green, int device, cudaEvent_t event, meant *what) {
+  cudaError_t error = engine_enter_now();
   if (error) return error;
-  if (id && id_of(green) == id) engine_deferred_wait_device(green->device); /* which may be another than the thread's */
-  if (!id || id_of(green) != id) error = cudaErrorContextIsDestroyed;
+  const uint64_t id = id_of(green);
+  *what = (meant){green, id, id ? green->device : device, engine_event_find(event)};
+  if (what->event) what->event->held++;
+  return cudaSuccess;
+}
+
+static cudaError_t enter_green(engine_green *green, cudaEvent_t event, meant *what) {
+  return green ? enter_meant(green, 0, event, what) : cudaErrorContextIsDestroyed;
+}
+
+static void leave_meant(const meant *what) {
+  if (what->event) engine_event_release(what->event);
+  engine_leave();
+}
+
+static bool is_there(const meant *what) {
+  return what->green ? what->id && id_of(what->green) == what->id : engine_device_exists(what->device);
+}
+
+/* As engine_enter, and for what has given way on its device, which may be another than the thread's. Is it still
+ * there? */
+static cudaError_t settle_meant(const meant *what) {
+  cudaError_t error = engine_wait_locked();
+  if (!error && is_there(what)) engine_deferred_wait_device(what->device);
+  if (!error) error = ff_engine.sticky;
+  if (error || is_there(what)) return error;
+  return what->green ? cudaErrorContextIsDestroyed : cudaErrorInvalidDevice;
+}
+
+cudaError_t engine_green_destroy(engine_green *green) {
+  meant what;
+  cudaError_t error = enter_green(green, NULL, &what);
+  if (error) return error;
+  error = settle_meant(&what);
   for (engine_stream *s = ff_engine.streams, *next; !error && s; s = next) {
     next = s->next;
     if (s->green != green) continue;
@@ -102,9 +145,9 @@ cudaError_t engine_green_destroy(engine_green *green) {
     else make_orphan(s);
   }
   if (!error) green_free(green);
-  engine_leave();
+  leave_meant(&what);
   void (*tell)(uint64_t id) = after_destroy;
-  if (!error && tell) tell(id);
+  if (!error && tell) tell(what.id);
   return error;
 }
 
@@ -191,18 +234,19 @@ void engine_green_admit(engine_stream *stream) {
 
 cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priority, cudaStream_t *stream) {
   if (!stream || (flags & ~(unsigned)cudaStreamNonBlocking)) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
+  meant what;
+  cudaError_t error = enter_green(green, NULL, &what);
   if (error) return error;
   if (priority > ENGINE_PRIORITY_LEAST) priority = ENGINE_PRIORITY_LEAST;
   if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
-  if (is_live(green)) {
+  error = engine_wait_locked();
+  if (!error && !is_there(&what)) error = cudaErrorContextIsDestroyed;
+  if (!error) {
     engine_stream *made = engine_stream_make(green->device, flags, priority, green);
     engine_green_admit(made);
     *stream = (cudaStream_t)made;
-  } else {
-    error = cudaErrorContextIsDestroyed;
   }
-  engine_leave();
+  leave_meant(&what);
   return error;
 }
 
@@ -222,24 +266,13 @@ static bool carries_work(const engine_stream *s) {
   return s != helpers[s->device].join && s != helpers[s->device].fence;
 }
 
-static cudaError_t check_event(const engine_green *green, bool of_green, cudaEvent_t handle) {
-  if (of_green && !is_live(green)) return cudaErrorContextIsDestroyed;
-  return engine_event_find(handle) ? cudaSuccess : cudaErrorInvalidResourceHandle;
-}
-
-/* What has given way on the device, which may be another than the thread's, is over then. */
-static cudaError_t settle(int device) {
-  engine_deferred_wait_device(device);
-  return ff_engine.sticky;
-}
-
 /* green NULL: of the device. */
-static void record_all(engine_green *green, int device, engine_stream **join, cudaEvent_t handle) {
+static void record_all(engine_green *green, int device, engine_stream **join, engine_event *event) {
   engine_stream *all = helper(green, device, join), *legacy = &ff_engine.legacy[device];
   for (engine_stream *s = ff_engine.streams; s; s = s->next)
     if (is_of(s, green, device) && carries_work(s)) follow(all, s);
   if (!green) follow(all, legacy);
-  engine_event_record_locked(engine_event_find(handle), all);
+  engine_event_record_locked(event, all);
 }
 
 static void wait_all(engine_green *green, int device, engine_stream **fence, const engine_event *event) {
@@ -251,57 +284,62 @@ static void wait_all(engine_green *green, int device, engine_stream **fence, con
   engine_time_host(ff_engine.machine->api_us);
 }
 
-cudaError_t engine_green_record(engine_green *green, cudaEvent_t handle) {
-  cudaError_t error = engine_enter();
+/* The event, too, is still there. */
+static cudaError_t settle_with_event(const meant *what) {
+  cudaError_t error = settle_meant(what);
+  return error || (what->event && !what->event->gone) ? error : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t engine_green_record(engine_green *green, cudaEvent_t event) {
+  meant what;
+  cudaError_t error = enter_green(green, event, &what);
   if (error) return error;
-  if (is_live(green)) error = settle(green->device);
-  if (!error) error = check_event(green, true, handle);
-  if (!error) record_all(green, green->device, &green->join, handle);
-  engine_leave();
+  error = settle_with_event(&what);
+  if (!error) record_all(green, what.device, &green->join, what.event);
+  leave_meant(&what);
   return error;
 }
 
-cudaError_t engine_green_wait(engine_green *green, cudaEvent_t handle) {
-  cudaError_t error = engine_enter();
+cudaError_t engine_green_wait(engine_green *green, cudaEvent_t event) {
+  meant what;
+  cudaError_t error = enter_green(green, event, &what);
   if (error) return error;
-  if (is_live(green)) error = settle(green->device);
-  if (!error) error = check_event(green, true, handle);
-  const engine_event *event = error ? NULL : engine_event_find(handle);
-  if (event && event->recorded) wait_all(green, green->device, &green->fence, event);
-  engine_leave();
+  error = settle_with_event(&what);
+  if (!error && what.event->recorded) wait_all(green, what.device, &green->fence, what.event);
+  leave_meant(&what);
   return error;
 }
 
-cudaError_t engine_device_record(int device, cudaEvent_t handle) {
-  cudaError_t error = engine_enter();
+cudaError_t engine_device_record(int device, cudaEvent_t event) {
+  meant what;
+  cudaError_t error = enter_meant(NULL, device, event, &what);
   if (error) return error;
-  error = engine_device_exists(device) ? settle(device) : cudaErrorInvalidDevice;
-  if (!error) error = check_event(NULL, false, handle);
-  if (!error) record_all(NULL, device, &helpers[device].join, handle);
-  engine_leave();
+  error = settle_with_event(&what);
+  if (!error) record_all(NULL, device, &helpers[device].join, what.event);
+  leave_meant(&what);
   return error;
 }
 
-cudaError_t engine_device_wait(int device, cudaEvent_t handle) {
-  cudaError_t error = engine_enter();
+cudaError_t engine_device_wait(int device, cudaEvent_t event) {
+  meant what;
+  cudaError_t error = enter_meant(NULL, device, event, &what);
   if (error) return error;
-  error = engine_device_exists(device) ? settle(device) : cudaErrorInvalidDevice;
-  if (!error) error = check_event(NULL, false, handle);
-  const engine_event *event = error ? NULL : engine_event_find(handle);
-  if (event && event->recorded) wait_all(NULL, device, &helpers[device].fence, event);
-  engine_leave();
+  error = settle_with_event(&what);
+  if (!error && what.event->recorded) wait_all(NULL, device, &helpers[device].fence, what.event);
+  leave_meant(&what);
   return error;
 }
 
 cudaError_t engine_green_synchronize(engine_green *green) {
-  cudaError_t error = engine_enter();
+  meant what;
+  cudaError_t error = enter_green(green, NULL, &what);
   if (error) return error;
-  error = is_live(green) ? settle(green->device) : cudaErrorContextIsDestroyed;
+  error = settle_meant(&what);
   for (engine_stream *s = ff_engine.streams; !error && s; s = s->next)
-    if (is_live(green) && s->green == green) error = engine_capture_refuse(s);
+    if (s->green == green) error = engine_capture_refuse(s);
   for (engine_stream *s = ff_engine.streams; !error && s; s = s->next)
-    if (is_live(green) && s->green == green) error = engine_synchronize_stream_locked(s);
-  engine_leave();
+    if (s->green == green) error = engine_synchronize_stream_locked(s);
+  leave_meant(&what);
   return error;
 }
 

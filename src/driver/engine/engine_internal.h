@@ -307,6 +307,9 @@ extern engine_state ff_engine;
 cudaError_t engine_enter(void);
 cudaError_t engine_enter_during_kernel(void);
 cudaError_t engine_enter_now(void);
+/* After engine_enter_now: what engine_enter waits for, and what it returns; the lock is held in any case. For calls
+ * that look at what they are about before they wait. */
+cudaError_t engine_wait_locked(void);
 void engine_leave(void);
 void engine_fault_locked(cudaError_t error, int device, const char *message); /* makes it sticky */
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A green context of another device than the thread's: what gives way on that device, because it waits for the host, is
- * over before the context is destroyed and before its events and the device's are recorded. */
+ * over before the context is destroyed and before its events and the device's are recorded. And calls about one that is
+ * destroyed while they wait, or whose event is: they leave alone what has its address then. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,9 +22,11 @@ CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCt
 CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleGetFunction(CUfunction *, CUmodule, const char *);
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                         void **, void **);
-CUresult cuMemHostAlloc(void **, size_t, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream);
-CUresult cuEventCreate(CUevent *, unsigned), cuEventSynchronize(CUevent), cuCtxRecordEvent(CUcontext, CUevent),
-    cuCtxWaitEvent(CUcontext, CUevent);
+CUresult cuMemHostAlloc(void **, size_t, unsigned), cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream),
+    cuStreamSynchronize(CUstream);
+CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventSynchronize(CUevent),
+    cuCtxRecordEvent(CUcontext, CUevent), cuCtxWaitEvent(CUcontext, CUevent);
+cudaError_t cudaExecutionCtxSynchronize(CUgreenCtx);
 CUresult cuDeviceGetDevResource(CUdevice, engine_resource *, int),
     cuDevResourceGenerateDesc(engine_descriptor **, engine_resource *, unsigned);
 CUresult cuGreenCtxCreate(CUgreenCtx *, engine_descriptor *, CUdevice, unsigned), cuGreenCtxDestroy(CUgreenCtx),
@@ -40,7 +45,7 @@ static const char text[] =
     "st.volatile.global.u32 [%words+4], 7; ret;\n}\n";
 
 static CUcontext primary[2];
-static CUfunction follow;
+static CUfunction follow, follow_first; /* on device 1; on device 0 */
 static CUevent event;
 static engine_descriptor *descriptor;
 static uint32_t *words;
@@ -86,6 +91,127 @@ static void what_gives_way_is_over(void **state) {
   for (int way = 0; way < WAYS; way++) one_way(way);
 }
 
+/* ---- something else at the same address ---- */
+
+typedef enum way_to_wait {
+  W_RECORD,
+  W_WAIT,
+  W_RECORD_DEVICE,
+  W_WAIT_DEVICE,
+  W_SYNCHRONIZE,
+  W_STREAM,
+  W_DESTROY
+} way_to_wait;
+
+typedef struct call { /* on a thread whose current device is 0 */
+  way_to_wait way;
+  CUgreenCtx green;
+  CUevent event;
+  _Atomic pid_t thread; /* 0: it has not begun */
+  int result;
+} call;
+
+static int result_of(const call *c) {
+  CUstream stream;
+  switch (c->way) {
+  case W_RECORD: return (int)cuGreenCtxRecordEvent(c->green, c->event);
+  case W_WAIT: return (int)cuGreenCtxWaitEvent(c->green, c->event);
+  case W_RECORD_DEVICE: return (int)cuCtxRecordEvent(primary[1], c->event);
+  case W_WAIT_DEVICE: return (int)cuCtxWaitEvent(primary[1], c->event);
+  case W_SYNCHRONIZE: return (int)cudaExecutionCtxSynchronize(c->green);
+  case W_STREAM: return (int)cuGreenCtxStreamCreate(&stream, c->green, 1, 0);
+  case W_DESTROY: return (int)cuGreenCtxDestroy(c->green);
+  }
+  return -1;
+}
+
+static void *make_call(void *context) {
+  call *c = context;
+  if (cuCtxSetCurrent(primary[0])) return NULL;
+  c->thread = gettid();
+  c->result = result_of(c);
+  return NULL;
+}
+
+/* It has been asleep for a while. */
+static void await_sleep(const call *c) {
+  char path[64], state;
+  while (!c->thread) usleep(100);
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)c->thread);
+  for (int asleep = 0; asleep < 10;) {
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+    fclose(file);
+    asleep = state == 'S' ? asleep + 1 : 0;
+    usleep(1000);
+  }
+}
+
+enum { MANY = 16, CONTEXT_IS_DESTROYED = 709, INVALID_HANDLE = 400 };
+
+/* Destroys it and makes others, until one has its address. (The allocator gives a piece again soon if its cache for
+ * this thread is full of others.) */
+static void replace_green(CUgreenCtx green, CUgreenCtx others[MANY]) {
+  for (int i = 0; i < MANY; i += 2) succeed(cuGreenCtxDestroy(others[i]));
+  succeed(cuGreenCtxDestroy(green));
+  for (int i = 0; i < MANY; i += 2) {
+    succeed(cuGreenCtxCreate(&others[i], descriptor, 1, 1));
+    if (others[i] == green) return;
+  }
+}
+
+static void replace_event(CUevent gone, CUevent others[MANY]) {
+  for (int i = 0; i < MANY; i += 2) succeed(cuEventDestroy_v2(others[i]));
+  succeed(cuEventDestroy_v2(gone));
+  for (int i = 0; i < MANY; i += 2) {
+    succeed(cuEventCreate(&others[i], 0));
+    if (others[i] == gone) return;
+  }
+}
+
+/* The call waits for a kernel of its thread's device, and meanwhile what it is about, on the other one, is replaced. */
+static void call_meanwhile(way_to_wait way, bool event_goes, int expected) {
+  CUgreenCtx green = NULL, greens[MANY];
+  CUevent gone = NULL, events[MANY];
+  CUstream stream;
+  pthread_t thread;
+  words[0] = words[1] = 0;
+  succeed(cuCtxSetCurrent(primary[0]));
+  succeed(cuStreamCreate(&stream, 1));
+  succeed(cuLaunchKernel(follow_first, 1, 1, 1, 1, 1, 1, 0, stream, (void *[]){&words}, NULL));
+  succeed(cuCtxSetCurrent(primary[1]));
+  for (int i = 0; i < MANY; i++) {
+    if (i == MANY / 2) succeed(cuGreenCtxCreate(&green, descriptor, 1, 1));
+    succeed(cuGreenCtxCreate(&greens[i], descriptor, 1, 1));
+  }
+  for (int i = 0; i < MANY; i++) {
+    if (i == MANY / 2) succeed(cuEventCreate(&gone, 0));
+    succeed(cuEventCreate(&events[i], 0));
+  }
+  call c = {.way = way, .green = green, .event = gone, .result = -1};
+  assert_int_equal(pthread_create(&thread, NULL, make_call, &c), 0);
+  await_sleep(&c);
+  if (event_goes) replace_event(gone, events);
+  else replace_green(green, greens);
+  __atomic_store_n(&words[0], 1, __ATOMIC_SEQ_CST);
+  pthread_join(thread, NULL);
+  assert_int_equal(c.result, expected);
+  succeed(cuStreamDestroy_v2(stream));
+}
+
+static void what_has_the_address_of_a_green_context_is_left_alone(void **state) {
+  (void)state;
+  const way_to_wait ways[] = {W_RECORD, W_WAIT, W_SYNCHRONIZE, W_STREAM, W_DESTROY};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) call_meanwhile(ways[i], false, CONTEXT_IS_DESTROYED);
+}
+
+static void what_has_the_address_of_an_event_is_left_alone(void **state) {
+  (void)state;
+  const way_to_wait ways[] = {W_RECORD, W_WAIT, W_RECORD_DEVICE, W_WAIT_DEVICE};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) call_meanwhile(ways[i], true, INVALID_HANDLE);
+}
+
 static int start(void **state) {
   (void)state;
   CUmodule module;
@@ -93,6 +219,9 @@ static int start(void **state) {
   setenv("FARFAULT_MACHINE", "v100", 1);
   setenv("FARFAULT_DEVICES", "2", 1);
   if (cuInit(0) || cuDevicePrimaryCtxRetain(&primary[0], 0) || cuDevicePrimaryCtxRetain(&primary[1], 1)) return -1;
+  if (cuCtxSetCurrent(primary[0]) || cuModuleLoadData(&module, text) ||
+      cuModuleGetFunction(&follow_first, module, "follow"))
+    return -1;
   return cuCtxSetCurrent(primary[1]) || cuModuleLoadData(&module, text) ||
          cuModuleGetFunction(&follow, module, "follow") || cuEventCreate(&event, 0) ||
          cuMemHostAlloc((void **)&words, 2 * sizeof *words, 0) || cuDeviceGetDevResource(1, &all, ENGINE_RESOURCE_SM) ||
@@ -101,6 +230,10 @@ static int start(void **state) {
 
 int main(void) {
   alarm(WATCHDOG);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(what_gives_way_is_over)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_gives_way_is_over),
+      cmocka_unit_test(what_has_the_address_of_a_green_context_is_left_alone),
+      cmocka_unit_test(what_has_the_address_of_an_event_is_left_alone),
+  };
   return cmocka_run_group_tests(tests, start, NULL);
 }
