@@ -231,6 +231,10 @@ assert {float(r["kernel_us"]) for r in rows} == {float(half["kernel_us"])}, half
 assert {float(r["dram_unused_gbs"]) for r in rows} == {0, 1019.5}
 X
 expect python3 slices.py
+# With check words on the bus (ECC) there is less for data: four sectors with each four, half.
+run "$farfault" share --one --machine a100 --set dram_check_sectors=4 --mig 3g,3g va.fft -
+expect_status 0
+expect_out '"dram_unused_gbs": 509.75'
 # The memory of a slice is what its program has: 3 MiB of arrays do not fit 2 MiB.
 run "$farfault" share --one --machine a100 --set memory_bytes=16M --mig 1g,1g va.fft -
 expect_status 1

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that call the device runtime's functions for cooperative grids, on one device and on several, as Numba makes
  * them: declared, and defined nowhere. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +20,7 @@
 
 #include "driver/driver_api/libcuda.h"
 #include "driver/engine/engine_internal.h"
+#include "farfault/virtual.h"
 
 CUresult cuInit(unsigned);
 CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
@@ -140,8 +144,25 @@ static const char meet_ptx[] =
     "    call.uni (c), cudaCGSynchronize, (a, b); ld.param.b32 %r2, [c]; }\n"
     "  add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd1+4], %r2; ret;\n}\n";
 
+/* The word is 1. It waits for nothing. */
+static const char put_ptx[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
+                              ".visible .entry put(.param .u64 word) {\n"
+                              "  .reg .b32 %r1; .reg .b64 %rd1;\n  ld.param.u64 %rd1, [word];\n"
+                              "  mov.u32 %r1, 1; st.global.u32 [%rd1], %r1; ret;\n}\n";
+
 static CUdeviceptr words, sums;
 static CUfunction kernel;
+
+/* How many threads can be made before the host has no more; -1: any number. */
+static int threads_left = -1;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
+  static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create"); /* as POSIX has it */
+  if (!threads_left) return EAGAIN;
+  if (threads_left > 0) threads_left--;
+  return real(thread, attributes, run, argument);
+}
 
 static int open_device(void **state) {
   CUcontext context;
@@ -438,6 +459,51 @@ static void test_several_without_room(void **state) {
   assert_true(places[0][1] == 1 && places[1][1] == 1);
 }
 
+/* Nor where the host has no thread for the second one. (These are the process's first kernels that wait: there are
+ * no threads for them yet.) */
+static void test_several_without_threads(void **state) {
+  enum { OUT_OF_RESOURCES = 701 };
+  several list[2];
+  void *arguments[2][1];
+  uint32_t *places[2];
+  meeting_kernels(list, arguments, places);
+  *places[0] = *places[1] = 1;
+  for (int left = 0; left < 2; left++) {
+    threads_left = left;
+    assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, NO_SYNC), OUT_OF_RESOURCES);
+    assert_true(!places[0][1] && !places[1][1]);
+  }
+  threads_left = -1;
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, NO_SYNC), 0);
+  for (int d = 0; d < 2; d++) assert_ends(list[d].stream);
+  assert_true(places[0][1] == 1 && places[1][1] == 1);
+}
+
+/* What is declared for a call of several is for the first of its kernels, and for no other. */
+static void test_several_declared(void **state) {
+  enum { ILLEGAL_ADDRESS = 700 };
+  several list[2];
+  void *arguments[2][1];
+  uint32_t *own[2];
+  for (int d = 0; d < 2; d++) {
+    assert_int_equal(cuMemHostAlloc((void **)&own[d], 64, SHARED), 0);
+    own[d][0] = 0;
+    arguments[d][0] = &own[d];
+    list[d] = on_device_with(d, arguments[d], put_ptx, "put");
+    list[d].grid[0] = list[d].block[0] = 1;
+  }
+  ff_virtual_use first = {.base = (uintptr_t)own[0], .bytes = 64, .write = 1, .segment = "first"};
+  assert_int_equal(farfaultDeclareUses(&first, 1), 0);
+  assert_int_equal(cuLaunchCooperativeKernelMultiDevice(list, 2, 0), 0);
+  for (int d = 0; d < 2; d++) assert_int_equal(cuStreamSynchronize(list[d].stream), 0);
+  assert_true(own[0][0] == 1 && own[1][0] == 1);
+  several backwards[2] = {list[1], list[0]};
+  assert_int_equal(farfaultDeclareUses(&first, 1), 0);
+  const int result = (int)cuLaunchCooperativeKernelMultiDevice(backwards, 2, NO_SYNC);
+  assert_true(!result || result == ILLEGAL_ADDRESS);
+  assert_int_equal(cuStreamSynchronize(list[1].stream), ILLEGAL_ADDRESS);
+}
+
 /* Another thread, which takes room after a while; all calls that come meanwhile wait for a host function first. */
 typedef struct taker {
   several kernel;
@@ -532,13 +598,14 @@ static void test_several_checked(void **state) {
   assert_int_equal(places[0][1], 1);
 }
 
-/* In a process of its own, before there is an engine. */
-static int run_checked(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_checked)};
+/* In a process of its own, before there is an engine. checker: NULL: none. */
+static int run_apart(CMUnitTestFunction test, const char *checker) {
+  const struct CMUnitTest tests[] = {{.name = "in a process of its own", .test_func = test}};
   int status = 1;
   pid_t child = fork();
   if (!child) {
-    setenv("FARFAULT_CHECKER", "memcheck", 1);
+    alarm(2 * PATIENCE_SECONDS); /* kernels that wait for one that was not launched do so for ever */
+    if (checker) setenv("FARFAULT_CHECKER", checker, 1);
     exit(cmocka_run_group_tests(tests, open_device, NULL));
   }
   return waitpid(child, &status, 0) != child || status;
@@ -551,7 +618,8 @@ int main(void) {
       cmocka_unit_test(test_several_wrong),        cmocka_unit_test(test_several_meanwhile),
       cmocka_unit_test(test_several_or_none),      cmocka_unit_test(test_several_threads),
       cmocka_unit_test(test_several_without_room), cmocka_unit_test(test_several_keep_their_room),
+      cmocka_unit_test(test_several_declared), /* the last: it leaves an error */
   };
-  int checked = run_checked();
-  return cmocka_run_group_tests(tests, open_device, NULL) + checked;
+  int apart = run_apart(test_several_checked, "memcheck") + run_apart(test_several_without_threads, NULL);
+  return cmocka_run_group_tests(tests, open_device, NULL) + apart;
 }

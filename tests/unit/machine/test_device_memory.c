@@ -87,10 +87,12 @@ static const plan_step later[] = {{.kind = PLAN_HOST}, /* after 600 us */
                                   {.kind = PLAN_SYNC},
                                   {.kind = PLAN_END}};
 
-static void borrow(bench *b, bool lends, const plan_step *owner) {
+/* check_sectors: of check words (ECC) with each four sectors on the bus */
+static void borrow_checked(bench *b, bool lends, const plan_step *owner, double gbs, uint32_t check_sectors) {
   bench_open(b, SIM_ISOLATION_SM_MEMORY, 2);
   bench_hashed(&b->spec);
-  b->spec.dram_gbs = 50;
+  b->spec.dram_gbs = gbs;
+  b->spec.dram_check_sectors = check_sectors;
   b->spec.api_us = 600;
   b->page = "4K";
   b->borrow = lends;
@@ -101,6 +103,8 @@ static void borrow(bench *b, bool lends, const plan_step *owner) {
         (sim_tenant){.sm_first = i ? 7 : 0, .sm_count = i ? 8 : 7, .colours = i ? 0xf0 : 0x0f, .idle = i && !owner};
   bench_run(b);
 }
+
+static void borrow(bench *b, bool lends, const plan_step *owner) { borrow_checked(b, lends, owner, 50, 0); }
 
 static void test_memory_of_an_idle_tenant_is_lent(void **state) {
   bench without, with;
@@ -123,6 +127,16 @@ static void test_lent_memory_is_taken_back(void **state) {
   /* it was idle for long enough, and is not alone then */
   assert_true(owner_began >= 600 * US && b.lanes[0].history->kernels.items[0].end < owner_began);
   bench_close(&b);
+}
+
+/* Where check words take half of the bus, half as many pages are moved away: these, too, are back within 100 us. */
+static void test_lent_memory_with_check_words(void **state) {
+  for (uint32_t check_sectors = 0; check_sectors <= 4; check_sectors += 4) {
+    bench b;
+    borrow_checked(&b, true, later, 30, check_sectors);
+    assert_between(b.lanes[1].tenant.take_back_ps, 1, 100 * US);
+    bench_close(&b);
+  }
 }
 
 /* ---- MSHRs of more than a line; sides of the L2 ---- */
@@ -311,6 +325,7 @@ int main(void) {
       cmocka_unit_test(test_shared_memory_is_felt),
       cmocka_unit_test(test_memory_of_an_idle_tenant_is_lent),
       cmocka_unit_test(test_lent_memory_is_taken_back),
+      cmocka_unit_test(test_lent_memory_with_check_words),
       cmocka_unit_test(test_an_mshr_may_hold_a_piece),
       cmocka_unit_test(test_the_other_side_is_further),
       cmocka_unit_test(test_chases_in_one_bank),
