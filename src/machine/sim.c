@@ -354,6 +354,10 @@ void sim_run(sim *s) {
   device_leave(s->d, s->tenant);
 }
 
+void sim_withdraw(sim *s) {
+  if (s->host.peers) peers_leave(s->host.peers, s->host.device_index);
+}
+
 static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
   if (!s->host.processed) return 0;
   if (sequence >= s->host.processed) sequence = s->host.processed - 1;

@@ -135,6 +135,9 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
 bool sim_needs_future(const sim *sim);
 /* Consumes operations until TRACE_OP_END; returns then. To be called by the thread that is this simulation's own. */
 void sim_run(sim *sim);
+/* Instead of sim_run, for one that is not run after all: those of other devices (sim_options.peers) do not wait for
+ * it. */
+void sim_withdraw(sim *sim);
 /* From another thread: waits until the simulation has got past operation `sequence` and, for a recorded event, knows
  * when it happened; returns picoseconds. The basis of cudaEventElapsedTime. */
 uint64_t sim_event_time(sim *sim, uint64_t sequence);

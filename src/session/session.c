@@ -233,9 +233,10 @@ void session_end_stream(session *session) {
 }
 
 /* Ends the stream and joins the first `started` simulations: the way out of a half-made session, too. The recording and
- * the recorder were started before them. */
+ * the recorder were started before them. No simulation waits for one that was not started. */
 static void end_simulations(session *session, uint32_t started) {
   session_end_stream(session);
+  for (uint32_t i = started; i < session->manager_count; i++) sim_withdraw(session->managers[i].sim);
   if (session->recording) pthread_join(session->recording_thread, NULL);
   for (uint32_t d = 0; d < TRACE_DEVICES_MAX; d++)
     if (session->recorders[d].started) pthread_join(session->recorders[d].thread, NULL);

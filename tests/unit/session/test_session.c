@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session: what it takes from the environment, what it refuses, what it writes and when. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <pthread.h>
@@ -21,6 +24,17 @@
 #include "base/text.h"
 #include "report/report.h"
 #include "session/session.h"
+
+/* How many threads can be made before the host has no more; -1: any number. */
+static int threads_left = -1;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
+  static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create"); /* as POSIX has it */
+  if (!threads_left) return EAGAIN;
+  if (threads_left > 0) threads_left--;
+  return real(thread, attributes, run, argument);
+}
 
 static char folder[] = "/tmp/ff-test-session-XXXXXX";
 
@@ -474,6 +488,30 @@ static void numbers_have_points_in_any_locale(void **state) {
   report_free(&run);
 }
 
+/* Threads of simulations wait for each other where there are several devices; for one that was not made they do not.
+ * (A recording and the recorders of the future are threads, too.) */
+static void without_threads_it_is_not_created(void **state) {
+  enum { WATCHDOG = 60, SIMULATIONS = 4, RECORDERS = 2, OTHERS = 2 };
+  session *session;
+  ff_error error;
+  session_options options = options_for("copy,uvm+evict=belady", "no-threads");
+  options.devices = 2;
+  alarm(WATCHDOG);
+  for (int left = 0; left < SIMULATIONS + RECORDERS + OTHERS; left++) {
+    threads_left = left;
+    snprintf(options.record, sizeof options.record, "%s/with-%d.fft", folder, left);
+    assert_int_equal(session_create(&options, &session, &error), FF_IO);
+    if (!strstr(error.message, "cannot start a thread")) fail_msg("%s", error.message);
+  }
+  threads_left = SIMULATIONS + RECORDERS + OTHERS;
+  snprintf(options.record, sizeof options.record, "%s/with-all.fft", folder);
+  session = created(&options);
+  assert_int_equal(threads_left, 0);
+  threads_left = -1;
+  session_free(session);
+  alarm(0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_environment_becomes_options),
                                      cmocka_unit_test(what_the_environment_gets_wrong_is_refused),
@@ -489,6 +527,7 @@ int main(void) {
                                      cmocka_unit_test(numbers_have_points_in_any_locale),
                                      cmocka_unit_test(a_second_program_of_a_process_gets_its_own_file),
                                      cmocka_unit_test(memory_that_is_missing_is_noted_once),
+                                     cmocka_unit_test(without_threads_it_is_not_created),
                                      cmocka_unit_test(a_program_that_ends_badly_leaves_all_it_did),
                                      cmocka_unit_test(a_handler_of_the_programs_own_is_left_alone),
                                      cmocka_unit_test(an_interrupted_launch_does_not_keep_the_process)};
