@@ -41,6 +41,8 @@ engine_state ff_engine = {
     .behind_done = PTHREAD_COND_INITIALIZER,
 };
 
+uint32_t engine_patience_ms = ENGINE_WAITING_MS;
+
 static _Thread_local cudaError_t thread_error; /* what cudaGetLastError says */
 static _Thread_local bool thread_called;       /* a call of the runtime */
 static _Thread_local bool thread_in_callback;  /* a host function runs: no CUDA calls */
@@ -143,6 +145,7 @@ void engine_fault_locked(cudaError_t error, int device, const char *message) {
   ff_engine.sticky = error;
   ff_engine.sticky_device = device;
   ff_engine.fault = keep_message(message);
+  pthread_cond_broadcast(&ff_engine.behind_done); /* what another thread was to do, it can do no more */
 }
 
 const char *engine_fault_message(void) {
@@ -302,11 +305,33 @@ static void say_failed(const ff_error *error) {
   if (ff_engine.session) session_finish(ff_engine.session);
 }
 
+/* Who ends the wait: the thread that runs them, or the end of the process. A host function may never return, because it
+ * waits for a call of another thread's that waits here; that is said. */
+static void wait_for_host_functions(void) {
+  struct timespec until;
+  bool said = false;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += engine_patience_ms / 1000;
+  until.tv_nsec += engine_patience_ms % 1000 * 1000000L;
+  until.tv_sec += until.tv_nsec / 1000000000L;
+  until.tv_nsec %= 1000000000L;
+  while (ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
+    if (said) pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
+    else if (pthread_cond_timedwait(&ff_engine.host_done, &ff_engine.lock, &until) == ETIMEDOUT) {
+      said = true;
+      engine_say_once(
+          "host function",
+          "a call has been waiting for %g s for a host function (cudaLaunchHostFunc, cudaStreamAddCallback) to "
+          "return: on the virtual GPU calls of all threads wait for it; if it waits for one of them, neither "
+          "goes on",
+          engine_patience_ms / 1e3);
+    }
+}
+
 static cudaError_t wait_locked(bool for_host_functions, bool for_kernel) {
   if (for_host_functions && engine_deferred_full()) engine_deferred_wait();
   if (for_kernel) engine_deferred_wait_device(engine_device_of(NULL));
-  while (for_host_functions && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
-    pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
+  if (for_host_functions) wait_for_host_functions();
   return ff_engine.phase == ENGINE_READY      ? ff_engine.sticky
          : ff_engine.phase == ENGINE_FINISHED ? cudaErrorCudartUnloading
                                               : cudaErrorInitializationError;
@@ -461,8 +486,7 @@ cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t functi
   stream->pending++;
   ff_engine.host_pending++;
   pthread_cond_signal(&ff_engine.host_work);
-  while (wait && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
-    pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
+  if (wait) wait_for_host_functions();
   return ff_engine.phase == ENGINE_READY ? cudaSuccess : cudaErrorCudartUnloading;
 }
 

@@ -281,9 +281,11 @@ typedef struct engine_state {
   FF_VEC(trace_launch *) running;
   /* streams with a kernel that has given way, on a thread of the engine's own, or with a queue: engine_deferred.c */
   uint32_t given;
-  pthread_cond_t behind_done; /* one of them has finished, or an event that was queued is recorded */
-  volatile bool stop;         /* the process ends: a running kernel is to stop */
-  uint64_t last_sequence;     /* of the latest operation */
+  /* one of them has finished, or an event that was queued is recorded; a device was added to a multicast object, or one
+   * of these is gone; a fault became sticky */
+  pthread_cond_t behind_done;
+  volatile bool stop;     /* the process ends: a running kernel is to stop */
+  uint64_t last_sequence; /* of the latest operation */
   /* one call puts what is appended; has the host paid for it? */
   enum { ENGINE_BATCH_NONE, ENGINE_BATCH_UNPAID, ENGINE_BATCH_PAID } batch;
 
@@ -461,7 +463,8 @@ cudaError_t engine_capture_record(engine_event *event, engine_stream *stream, bo
 cudaError_t engine_capture_wait(engine_stream *stream, engine_event *event, bool *taken);
 void engine_capture_forget(engine_stream *stream); /* it is destroyed */
 
-#define ENGINE_WAITING_MS 10000u /* of the host's time, after which it is said that something waits */
+#define ENGINE_WAITING_MS 10000u    /* of the host's time, after which it is said that something waits */
+extern uint32_t engine_patience_ms; /* the same for host functions; tests have less */
 
 /* ---- graphs that kernels launch ---- */
 uint64_t engine_graph_inside(void);             /* the exec whose node this thread runs; 0: none */

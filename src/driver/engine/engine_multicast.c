@@ -37,8 +37,6 @@ typedef struct team_note { /* in a file that is given to other processes */
 } team_note;
 _Static_assert(sizeof(team_note) <= sizeof((engine_shared_head *)0)->note, "the file has room for it");
 
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a device was added, or an object is gone */
-
 static bool is_whole(uint64_t number) { return number % ENGINE_GRANULARITY == 0; }
 
 /* The machine has a switch between its devices that adds up, and instructions that ask it to. */
@@ -115,21 +113,26 @@ cudaError_t engine_multicast_add(uint64_t handle, int device) {
     p->team->devices[p->team->count++] = device;
     engine_append_host();
     if (p->team->count == p->team->view.members) engine_created_told(p);
-    pthread_cond_broadcast(&changed);
+    pthread_cond_broadcast(&ff_engine.behind_done);
   }
   engine_leave();
   return error;
 }
 
-engine_created *engine_team_whole(uint64_t handle) {
+/* Who ends the wait: a thread that adds the last device, or releases the object, or whose kernel faults, after which no
+ * device can be added any more. */
+cudaError_t engine_team_whole(uint64_t handle, engine_created **object) {
   for (;;) {
-    engine_created *p = engine_created_of(handle);
-    if (!p || !p->team || p->team->count == p->team->view.members) return p && p->team ? p : NULL;
+    engine_created *p = *object = engine_created_of(handle);
+    if (ff_engine.sticky) return ff_engine.sticky;
+    if (ff_engine.phase != ENGINE_READY) return cudaErrorCudartUnloading;
+    if (!p || !p->team) return cudaErrorInvalidValue;
+    if (p->team->count == p->team->view.members) return cudaSuccess;
     engine_say_once("multicast waits",
                     "the program waits until all %u devices of a multicast object have been added (%u have): "
                     "another thread must call cuMulticastAddDevice",
                     p->team->view.members, p->team->count);
-    pthread_cond_wait(&changed, &ff_engine.lock);
+    pthread_cond_wait(&ff_engine.behind_done, &ff_engine.lock);
   }
 }
 
@@ -156,7 +159,7 @@ void engine_team_end(engine_team *team) {
   free(team->bindings.items);
   free(team->view.host);
   free(team);
-  pthread_cond_broadcast(&changed);
+  pthread_cond_broadcast(&ff_engine.behind_done);
 }
 
 static bool overlaps(const engine_team *team, const binding *b) {
@@ -218,8 +221,9 @@ static const exec_allocation *pool_memory_at(uint64_t address) {
 cudaError_t engine_multicast_bind(uint64_t handle, uint64_t offset, uint64_t memory, uint64_t from, uint64_t bytes) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_created *object = engine_team_whole(handle);
-  error = object ? bind(object, offset, engine_created_of(memory), memory, from, bytes) : cudaErrorInvalidValue;
+  engine_created *object;
+  error = engine_team_whole(handle, &object);
+  if (!error) error = bind(object, offset, engine_created_of(memory), memory, from, bytes);
   engine_leave();
   return error;
 }
@@ -227,16 +231,18 @@ cudaError_t engine_multicast_bind(uint64_t handle, uint64_t offset, uint64_t mem
 cudaError_t engine_multicast_bind_address(uint64_t handle, uint64_t offset, uint64_t address, uint64_t bytes) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_created *object = engine_team_whole(handle);
+  engine_created *object;
   uint64_t from = 0, memory = 0;
+  error = engine_team_whole(handle, &object);
   engine_created *bound = engine_created_at(address, &from, &memory);
   const exec_allocation *of_pool = bound ? NULL : pool_memory_at(address);
-  if (of_pool) error = object ? bind_pool(object, offset, of_pool, address, bytes) : cudaErrorInvalidValue;
-  else if (!bound && engine_pointer_find_locked(address).memory == ENGINE_DEVICE) {
+  if (!ff_engine.sticky && !bound && !of_pool && engine_pointer_find_locked(address).memory == ENGINE_DEVICE) {
     engine_say_once("cuMulticastBindAddr",
                     "cuMulticastBindAddr: only memory of cuMemCreate and cudaMallocAsync can be bound");
     error = cudaErrorNotSupported;
-  } else error = object ? bind(object, offset, bound, memory, from, bytes) : cudaErrorInvalidValue;
+  }
+  if (!error && of_pool) error = bind_pool(object, offset, of_pool, address, bytes);
+  else if (!error) error = bind(object, offset, bound, memory, from, bytes);
   engine_leave();
   return error;
 }

@@ -422,15 +422,16 @@ static cudaError_t map_memory(const physical *p, uint64_t address, uint64_t byte
 
 cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle) {
   physical *p = engine_created_of(handle);
-  if (p && p->team) p = engine_team_whole(handle);
+  cudaError_t error = p && p->team ? engine_team_whole(handle, &p) : cudaSuccess;
+  if (error) return error;
   reservation *r = reservation_of(address);
   const exec_allocation *there;
   char name[64];
   if (!p || !r || bytes > p->bytes) return cudaErrorInvalidValue;
   snprintf(name, sizeof name, "%s #%u in cuMemAddressReserve #%u", p->team ? "cuMulticastCreate" : "cuMemCreate",
            p->number, r->number);
-  cudaError_t error = p->team ? engine_team_map(p, address, bytes, handle, name, &there)
-                              : map_memory(p, address, bytes, handle, name, &there);
+  error = p->team ? engine_team_map(p, address, bytes, handle, name, &there)
+                  : map_memory(p, address, bytes, handle, name, &there);
   if (error) return error;
   p->mappings++;
   r->mappings++;

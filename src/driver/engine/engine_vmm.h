@@ -43,8 +43,9 @@ cudaError_t engine_team_map(engine_created *p, uint64_t address, uint64_t bytes,
                             const exec_allocation **mapping);
 uint32_t engine_team_set(const engine_team *team); /* its devices, a bit each */
 bool engine_team_has(const engine_team *team, int device);
-/* The multicast object, when all of its devices have been added; waits for that. NULL: it is none, or none any more. */
-engine_created *engine_team_whole(uint64_t handle);
+/* The multicast object, when all of its devices have been added; waits for that. cudaErrorInvalidValue: it is none, or
+ * none any more. */
+cudaError_t engine_team_whole(uint64_t handle, engine_created **object);
 void engine_team_end(engine_team *team);
 void engine_teams_forget(int device);                      /* memory of the device's is bound no longer */
 void engine_teams_forget_pool(exec_allocation allocation); /* nor is this part of a pool's, which is freed */

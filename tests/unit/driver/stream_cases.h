@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams, events, host functions and virtual time: the same cases on the engine's own clock (test_stream.c) and on a
  * simulation's (test_stream_simulated.c). */
+#include <poll.h>
 #include <pthread.h>
+#include <unistd.h>
 
+#include "driver/engine/engine_internal.h"
 #include "driver/runtime_api/cudart_graph.h"
 #include "program.h"
 
@@ -230,6 +233,38 @@ static void a_pending_host_function_is_not_ready(void **state) {
   (void)cudaGetLastError();
 }
 
+static struct {
+  int from; /* where stderr goes */
+  char text[512];
+} said;
+
+/* Returns when something was said, or nothing for long. */
+static void wait_until_said(void *unused) {
+  (void)unused;
+  struct pollfd one = {.fd = said.from, .events = POLLIN};
+  if (poll(&one, 1, 20000) != 1) return;
+  const ssize_t got = read(said.from, said.text, sizeof said.text - 1);
+  said.text[got > 0 ? got : 0] = '\0';
+}
+
+static void a_host_function_that_is_waited_for_long_is_named(void **state) {
+  (void)state;
+  int ends[2], own = dup(STDERR_FILENO);
+  const uint32_t patience = engine_patience_ms;
+  assert_int_equal(pipe(ends), 0);
+  said.from = ends[0];
+  engine_patience_ms = 50;
+  assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+  cudaError_t launched = cudaLaunchHostFunc(NULL, wait_until_said, NULL), waited = cudaDeviceSynchronize();
+  dup2(own, STDERR_FILENO);
+  engine_patience_ms = patience;
+  succeed(launched);
+  succeed(waited);
+  assert_non_null(strstr(said.text, "waiting for 0.05 s for a host function"));
+  for (int i = 0; i < 2; i++) close(ends[i]);
+  close(own);
+}
+
 /* ---- threads ---- */
 
 static void *fail_here(void *unused) {
@@ -281,6 +316,7 @@ static int run_stream_cases(void) {
       cmocka_unit_test(queries_become_ready),
       cmocka_unit_test(host_functions),
       cmocka_unit_test(a_pending_host_function_is_not_ready),
+      cmocka_unit_test(a_host_function_that_is_waited_for_long_is_named),
       cmocka_unit_test(errors_are_per_thread),
       cmocka_unit_test(four_threads_at_once),
   };

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -461,6 +462,28 @@ static void test_waiting(void **state) {
   }
 }
 
+/* Or when it can be added no more, because a kernel has faulted. */
+static void *fault_later(void *unused) {
+  uint32_t value = 1;
+  CUdeviceptr nowhere = 16;
+  usleep(20000);
+  use(0);
+  launch(0, STORE, (void *[]){&nowhere, &value});
+  return unused;
+}
+
+static void test_waiting_in_vain(void **state) {
+  enum { ILLEGAL_ADDRESS = 700, WATCHDOG = 60 };
+  handle object = new_object(2, PIECE), memory = memory_on(0, PIECE);
+  pthread_t thread;
+  succeed(cuMulticastAddDevice(object, 0));
+  assert_int_equal(pthread_create(&thread, NULL, fault_later, NULL), 0);
+  alarm(WATCHDOG);
+  assert_int_equal(cuMulticastBindMem(object, 0, memory, 0, PIECE, 0), ILLEGAL_ADDRESS);
+  alarm(0);
+  pthread_join(thread, NULL);
+}
+
 /* A device that is reset takes its memory from the teams. */
 static void test_reset(void **state) {
   team t;
@@ -472,13 +495,24 @@ static void test_reset(void **state) {
   check(launch(0, STORE, (void *[]){&t.multicast, &value}), 700);
 }
 
+/* In a process of its own, as it leaves an error, too. */
+static int run_in_vain(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_waiting_in_vain)};
+  int status = 1;
+  pid_t child = fork();
+  if (!child) exit(cmocka_run_group_tests(tests, set_up, NULL));
+  return waitpid(child, &status, 0) != child || status;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values),    cmocka_unit_test(test_offsets), cmocka_unit_test(test_create),
       cmocka_unit_test(test_add),       cmocka_unit_test(test_bind),    cmocka_unit_test(test_lives),
       cmocka_unit_test(test_exports),   cmocka_unit_test(test_waiting), cmocka_unit_test(test_pool),
-      cmocka_unit_test(test_addresses), cmocka_unit_test(test_reset)};
+      cmocka_unit_test(test_addresses), cmocka_unit_test(test_reset), /* the last: it leaves an error */
+  };
   setenv("FARFAULT_MACHINE", "dgx-h100", 1);
   setenv("FARFAULT_DEVICES", "4", 1);
-  return cmocka_run_group_tests(tests, set_up, NULL);
+  const int in_vain = run_in_vain();
+  return cmocka_run_group_tests(tests, set_up, NULL) + in_vain;
 }
