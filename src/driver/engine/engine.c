@@ -462,7 +462,8 @@ static void *host_thread(void *unused) {
     pthread_mutex_unlock(&ff_engine.lock);
     call->function(call->data);
     pthread_mutex_lock(&ff_engine.lock);
-    if (call->stream) call->stream->pending--;
+    call->stream->pending--;
+    engine_stream_release(call->stream);
     free(call);
     if (!--ff_engine.host_pending) pthread_cond_broadcast(&ff_engine.host_done);
   }
@@ -484,6 +485,7 @@ cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t functi
   else ff_engine.host_first = call;
   ff_engine.host_last = call;
   stream->pending++;
+  engine_stream_hold(stream);
   ff_engine.host_pending++;
   pthread_cond_signal(&ff_engine.host_work);
   if (wait) wait_for_host_functions();

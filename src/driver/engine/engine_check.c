@@ -51,7 +51,7 @@ static void check_handles(void) {
   CHECK_LIST(engine_green, ff_engine.greens, ENGINE_HANDLE_GREEN);
   FF_ASSERT(known == ff_engine.handles.count);
   for (const engine_stream *s = ff_engine.streams; s; s = s->next)
-    FF_ASSERT(!engine_handles_have(&ff_engine.ended, s, ENGINE_HANDLE_STREAM));
+    FF_ASSERT(!s->gone && s->held >= s->pending && !engine_handles_have(&ff_engine.ended, s, ENGINE_HANDLE_STREAM));
 }
 
 static void check_greens(void) {

@@ -35,7 +35,7 @@ static cudaError_t run_host(const engine_node_params *params, engine_stream *str
 }
 
 /* Must a launch end where it is? While a host function ran the exec or its stream may have gone; the next call says
- * why. */
+ * why. (Both are held: no other has their address.) */
 static bool is_over(const engine_exec *exec, const engine_stream *stream) {
   if (ff_engine.sticky || ff_engine.stop || exec->orphaned) return true;
   return !engine_stream_lives(stream);
@@ -165,7 +165,7 @@ static cudaError_t run_on_device(engine_exec *exec, engine_node *node, engine_st
   engine_stream *there = anywhere ? own : stream_on(exec, node, own);
   follow(there, own);
   cudaError_t error = run_node(exec, node, there);
-  follow(own, there);
+  if (engine_stream_lives(own) && engine_stream_lives(there)) follow(own, there);
   return error;
 }
 
@@ -222,6 +222,7 @@ static cudaError_t free_left(engine_exec *exec, engine_stream *stream) {
 
 typedef struct asked_graph {
   engine_exec *exec;
+  uint64_t id; /* its own: it may be destroyed before it runs, and another get its address */
   bool tail;
 } asked_graph;
 
@@ -234,7 +235,7 @@ bool engine_graph_ask(const exec_child *child) {
   engine_exec *exec;
   memcpy(&exec, child->params, sizeof exec);
   if (!engine_exec_live(exec) || !(exec->flags & ENGINE_EXEC_DEVICE_LAUNCH)) return false;
-  FF_PUSH(&asked, ((asked_graph){exec, child->tail}));
+  FF_PUSH(&asked, ((asked_graph){exec, exec->graph->id, child->tail}));
   return true;
 }
 
@@ -263,16 +264,18 @@ cudaError_t engine_graph_run_asked(engine_stream *stream, cudaError_t error) {
   if (inside || !asked.count) return error;
   struct timespec since;
   clock_gettime(CLOCK_MONOTONIC, &since);
+  engine_stream_hold(stream);
   for (uint64_t runs = 1; !error && !ff_engine.sticky && !ff_engine.stop && engine_stream_lives(stream); runs++) {
     for (int tail = 1; tail >= 0; tail--)
       for (size_t i = asked.count; i-- > 0;)
         if (asked.items[i].tail == tail) FF_PUSH(&stack, asked.items[i]);
     asked.count = 0;
     if (!stack.count) break;
-    engine_exec *exec = stack.items[--stack.count].exec;
-    if (engine_exec_live(exec)) error = launch_once(exec, stream, false);
+    const asked_graph next = stack.items[--stack.count];
+    if (engine_exec_live(next.exec) && next.exec->graph->id == next.id) error = launch_once(next.exec, stream, false);
     say_still_asked(runs, &since);
   }
+  engine_stream_release(stream);
   free(stack.items);
   forget_asked();
   return error;
@@ -300,9 +303,12 @@ static cudaError_t launch_once(engine_exec *exec, engine_stream *stream, bool by
 }
 
 static cudaError_t launch_locked(engine_exec *exec, engine_stream *stream) {
+  engine_stream_hold(stream);
   cudaError_t error = free_left(exec, stream);
   if (!error) error = launch_once(exec, stream, true);
-  return engine_graph_run_asked(stream, error);
+  error = engine_graph_run_asked(stream, error);
+  engine_stream_release(stream);
+  return error;
 }
 
 cudaError_t engine_exec_launch(engine_exec *exec, cudaStream_t handle) {

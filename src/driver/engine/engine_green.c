@@ -75,8 +75,12 @@ static void make_orphan(engine_stream *s) {
   engine_bound_forget(s);
   free(s->tips.items);
   free(s->known.items);
-  *s =
-      (engine_stream){.number = s->number, .device = s->device, .orphan = true, .pending = s->pending, .next = s->next};
+  *s = (engine_stream){.number = s->number,
+                       .device = s->device,
+                       .orphan = true,
+                       .pending = s->pending,
+                       .held = s->held,
+                       .next = s->next};
 }
 
 uint64_t engine_green_id(const engine_green *green) {

@@ -104,6 +104,9 @@ typedef struct engine_stream {
   struct engine_capture *capture;    /* into which it is captured; NULL: none */
   FF_VEC(struct engine_node *) tips; /* then: what its next node comes after */
   FF_VEC(engine_known) known;        /* how far of other streams it has waited for */
+  /* host functions, and launches of graphs that are under way: its address stays taken */
+  uint32_t held;
+  bool gone; /* destroyed: no handle, not listed; freed when none has it any more */
   struct engine_stream *next;
 } engine_stream;
 
@@ -326,6 +329,9 @@ engine_stream *engine_stream_make(int device, unsigned flags, int priority, engi
 bool engine_stream_is_legacy(const engine_stream *stream);
 bool engine_stream_lives(const engine_stream *stream); /* what the pointer pointed to may be gone */
 void engine_stream_free(engine_stream *stream);
+/* Around what gives the lock away and goes on in the stream, if that lives then: no new one gets its address. */
+void engine_stream_hold(engine_stream *stream);
+void engine_stream_release(engine_stream *stream);
 /* wait: until it has returned */
 cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t function, void *data, bool wait);
 /* what was recorded there, by now; costs nothing */

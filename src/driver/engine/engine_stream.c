@@ -146,15 +146,21 @@ void engine_stream_free(engine_stream *stream) {
   *at = stream->next;
   for (engine_event *e = ff_engine.events; e; e = e->next)
     if (e->stream == stream) e->stream = NULL;
-  for (engine_host_call *c = ff_engine.host_first; c; c = c->next)
-    if (c->stream == stream) c->stream = NULL;
   engine_handles_remove(&ff_engine.handles, stream);
   engine_handles_add(&ff_engine.ended, stream, ENGINE_HANDLE_STREAM);
   engine_bound_forget(stream);
   engine_append(&(trace_op){.kind = TRACE_OP_STREAM_DESTROY, .stream = stream->number});
   free(stream->tips.items);
   free(stream->known.items);
-  free(stream);
+  stream->gone = true;
+  stream->held++;
+  engine_stream_release(stream);
+}
+
+void engine_stream_hold(engine_stream *stream) { stream->held++; }
+
+void engine_stream_release(engine_stream *stream) {
+  if (!--stream->held && stream->gone) free(stream);
 }
 
 void engine_event_release(engine_event *event) {
@@ -191,7 +197,11 @@ void engine_streams_reset(int device) {
   uint64_t end = legacy->end_ps;
   engine_bound_forget(legacy);
   free(legacy->known.items);
-  *legacy = (engine_stream){.number = engine_origin(device), .device = device, .end_ps = end};
+  *legacy = (engine_stream){.number = engine_origin(device),
+                            .device = device,
+                            .end_ps = end,
+                            .pending = legacy->pending,
+                            .held = legacy->held};
   ff_engine.generation[device]++;
 }
 

@@ -411,6 +411,49 @@ static void the_stream_goes(void **state) {
   }
 }
 
+/* The same of a graph. (The allocator gives a piece again soon if its cache for this thread is full of others.) */
+static CUgraphExec in_stream;
+static void *run_graph(void *result) {
+  const CUresult error = cuCtxSetCurrent(context);
+  *(CUresult *)result = error ? error : cuGraphLaunch(in_stream, goes);
+  return NULL;
+}
+
+static void the_stream_of_a_graph_goes(void **state) {
+  (void)state;
+  enum { MANY = 16 };
+  CUgraph graph;
+  CUgraphNode first, second;
+  CUstream others[MANY];
+  CUresult result;
+  pthread_t thread;
+  engine_value waits[] = {operation(ENGINE_VALUE_WRITE_32, data + 4, 1, 0),
+                          operation(ENGINE_VALUE_WAIT_32, data + 8, 1, EQUAL)},
+               writes = operation(ENGINE_VALUE_WRITE_32, data, 7, 0);
+  CUDA_BATCH_MEM_OP_NODE_PARAMS before = batch(waits, 2), after = batch(&writes, 1);
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddBatchMemOpNode(&first, graph, NULL, 0, &before));
+  succeed(cuGraphAddBatchMemOpNode(&second, graph, &first, 1, &after));
+  succeed(cuGraphInstantiateWithFlags(&in_stream, graph, 0));
+  clear();
+  for (int i = 0; i < MANY; i++) {
+    if (i == MANY / 2) succeed(cuStreamCreate(&goes, 1));
+    succeed(cuStreamCreate(&others[i], 1));
+  }
+  assert_int_equal(pthread_create(&thread, NULL, run_graph, &result), 0);
+  while (!word(1)) pause_shortly();
+  for (int i = 0; i < MANY; i += 2) succeed(cuStreamDestroy_v2(others[i]));
+  succeed(cuStreamDestroy_v2(goes));
+  for (int i = 0; i < MANY; i += 2) succeed(cuStreamCreate(&others[i], 1));
+  succeed(cuStreamWriteValue32_v2(others[0], data + 8, 1, 0));
+  pthread_join(thread, NULL);
+  succeed(result); /* it had begun; the stream's end is for the next call to find */
+  assert_int_equal(word(0), 0);
+  for (int i = 0; i < MANY; i++) succeed(cuStreamDestroy_v2(others[i]));
+  succeed(cuGraphExecDestroy(in_stream));
+  succeed(cuGraphDestroy(graph));
+}
+
 /* What a graph allocates is there while it runs only; an ordinary allocation may go while a graph waits. Neither is
  * read then. */
 static CUdeviceptr brief;
@@ -558,6 +601,7 @@ int main(void) {
       cmocka_unit_test(waits_without_the_lock),
       cmocka_unit_test(is_whole),
       cmocka_unit_test(the_stream_goes),
+      cmocka_unit_test(the_stream_of_a_graph_goes),
       cmocka_unit_test(memory_that_is_gone),
       cmocka_unit_test(described),
       cmocka_unit_test(numbered),
