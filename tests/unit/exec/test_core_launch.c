@@ -203,6 +203,23 @@ static void test_threads_wait_for_heap(void **state) {
   close_ptx(t);
 }
 
+/* One block makes the heap, which another one, on another thread, finds to free what the first one got. What it reads
+ * of the heap is guarded: ThreadSanitizer sees where it is not. */
+static void test_blocks_share_a_new_heap(void **state) {
+  for (int round = 0; round < 8; round++) {
+    kernel_test *t = open_body(
+        ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n", AT
+        "setp.ne.u32 %p1, %r4, 0; @%p1 bra OTHER; { .param .b64 n; .param .b64 r; st.param.b64 [n], 64; call.uni (r), malloc, (n); ld.param.b64 %rd5, [r]; }"
+        "st.volatile.global.u64 [%out], %rd5; bra E; OTHER: ld.volatile.global.u64 %rd5, [%out]; setp.eq.s64 %p2, %rd5, 0; @%p2 bra OTHER;"
+        "{ .param .b64 p; st.param.b64 [p], %rd5; call.uni free, (p); } st.global.u64 [%out+8], %rd5; E:");
+    uint64_t out = buffer(t, 16);
+    t->config.threads = t->config.resident_blocks = 2;
+    run(t, "k", 2, 1, out, 0);
+    assert_true(u64_at(out)[0] && u64_at(out)[1] == u64_at(out)[0]);
+    close_ptx(t);
+  }
+}
+
 static void test_host_memory(void **state) {
   kernel_test *t = open_body("", AT "ld.global.u32 %r5, [%rd2]; add.u32 %r5, %r5, 1; st.global.u32 [%rd2], %r5;");
   static uint32_t host[64];
@@ -531,6 +548,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks_wait_for_
                                           cmocka_unit_test(test_printing_own_strings),
                                           cmocka_unit_test(test_printing_before_fault),
                                           cmocka_unit_test(test_device_malloc),
+                                          cmocka_unit_test(test_blocks_share_a_new_heap),
                                           cmocka_unit_test(test_threads_wait_for_heap),
                                           cmocka_unit_test(test_host_memory),
                                           cmocka_unit_test(test_thread_ids),
