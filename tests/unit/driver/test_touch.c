@@ -26,6 +26,9 @@ STUB(shadow);
 static void *variable;
 static trace_reader *reader;
 static char *memory;
+
+/* As the access stream has it: where something else has the usual range of addresses, memory is elsewhere. */
+static uint64_t canonical(const void *at) { return exec_memory_canonical(ff_engine.memory, (uint64_t)(uintptr_t)at); }
 static ff_text seen;
 
 /* What was appended since the last call, allocations and the like left out. */
@@ -43,7 +46,7 @@ static const char *operations(void) {
     else if (op->kind == TRACE_OP_ADVISE) ff_text_add(&seen, "%sa%d@%d", space, op->hint.advice, op->hint.device);
     else if (op->kind == TRACE_OP_PREFETCH) ff_text_add(&seen, "%sp@%d", space, op->hint.device);
     else if (op->kind == TRACE_OP_HOST_TOUCH && op->touch.bytes) {
-      uint64_t offset = op->touch.address - (uint64_t)(uintptr_t)memory;
+      uint64_t offset = op->touch.address - canonical(memory);
       ff_text_add(&seen, "%s%c%llu+%llu", space, op->touch.write ? 'w' : 'r', (unsigned long long)(offset / PAGE),
                   (unsigned long long)((op->touch.bytes + PAGE - 1) / PAGE));
       assert_int_equal(offset % PAGE, 0);
@@ -193,11 +196,11 @@ static void neighbours(void **state) {
   while (trace_reader_has_op(reader)) {
     const trace_op *op = trace_reader_next_op(reader);
     if (op->kind != TRACE_OP_HOST_TOUCH) continue;
-    const char *begin = (const char *)(uintptr_t)op->touch.address;
+    const uint64_t begin = op->touch.address;
     unsigned i = 0;
-    while (i < COUNT && !(begin >= all[i] && begin < all[i] + sizes[i % 3])) i++;
+    while (i < COUNT && !(begin >= canonical(all[i]) && begin < canonical(all[i]) + sizes[i % 3])) i++;
     assert_true(i < COUNT && i % 4 != 3 && op->touch.write);
-    assert_true(begin + op->touch.bytes <= all[i] + sizes[i % 3]);
+    assert_true(begin + op->touch.bytes <= canonical(all[i]) + sizes[i % 3]);
     found += op->touch.bytes;
   }
   assert_int_equal(found, wanted);
@@ -315,7 +318,7 @@ static void variables(void **state) {
   (void)state;
   NEEDS(ENGINE_TOUCH_EXACT);
   assert_non_null(variable); /* loaded by the first launch */
-  uint64_t page = ((uint64_t)(uintptr_t)variable - (uint64_t)(uintptr_t)memory) / PAGE;
+  uint64_t page = (canonical(variable) - canonical(memory)) / PAGE;
   char expected[64];
   succeed(cudaDeviceSynchronize());
   operations();
