@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check/check_private.h"
+#include "exec/memory/system_memory.h"
 #include "exec/memory/visibility.h"
 
 /* ---- hooks that do nothing ---- */
@@ -217,6 +218,12 @@ void check_add_neighbour(check *c, uint64_t address, uint32_t bytes, ff_text *ou
       ff_text_add(out, "and begins %" PRIu64 " byte%s before the allocation", end->address - address,
                   plural(end->address - address));
       add_allocation(c, end, out, tail);
+      return;
+    }
+    ff_text host = {0};
+    if (exec_system_memory_describe(c->memory, address, &host)) {
+      ff_text_add(out, "and is in %s, which kernels of this machine cannot access; %s\n", host.chars, EXEC_REACHED_BY);
+      free(host.chars);
       return;
     }
     const exec_allocation *nearest = exec_memory_nearest(c->memory, address);

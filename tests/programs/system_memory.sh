@@ -9,6 +9,11 @@ expect_status 0
 expect_out "0 1 0 0"
 expect_out illegal
 expect_err "illegal global read of 4 bytes"
+expect_err "it is in the host's own memory (mapped, as by malloc), which kernels of this machine cannot access; what cudaMalloc,"
+expect test "$(grep -c 'nearest allocation' err)" -eq 0
+run "$farfault" memcheck --machine h200 "$program"
+expect_status 1
+expect_err "=========     and is in the host's own memory (mapped, as by malloc), which kernels of this machine cannot access"
 
 managers=$("$farfault" list managers --json - | sed -n 's/.*"name": "\([^"]*\)".*/\1/p' | paste -sd,)
 run "$farfault" run --machine h200 --set system_memory=1 --memory "$managers" --json one.json "$program" array

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mappings.h"
 #include "driver/engine/engine_internal.h"
 #include "exec/memory/system_memory.h"
 
@@ -33,12 +34,6 @@
 #define MAPPED_ALONE_BYTES (128 << 10)  /* as glibc begins */
 #define CHUNK_PAGES (UINT64_C(1) << 14) /* below an address in which the begin of its allocation is looked for */
 #define CHUNK_MAPPED 2u /* of the lowest three bits of an allocation's size, as glibc keeps it: it was mapped alone */
-
-typedef struct host_range { /* one mapping of the host's; its whole pages */
-  uint64_t begin, end;
-  bool readable, writable, anonymous;
-} host_range;
-typedef FF_VEC(host_range) host_ranges;
 
 typedef struct system_piece {
   const exec_allocation *allocation;
@@ -53,81 +48,45 @@ static struct {
   bool noted;
 } shown = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- the host's mappings ---- */
-
-/* One line of /proc/self/maps: "begin-end rwxp offset device inode name". */
-static bool parse_range(const char *line, host_range *range) {
-  char access[5], name[8] = "";
-  uint64_t inode;
-  if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %" SCNu64 " %7s", &range->begin, &range->end, access, &inode,
-             name) < 4)
-    return false;
-  range->readable = access[0] == 'r' && strncmp(name, "[v", 2) != 0; /* [vvar] and [vsyscall] are the kernel's */
-  range->writable = access[1] == 'w';
-  range->anonymous = !inode && !name[0];
-  return true;
-}
-
-/* In order of address; the caller frees `items`. Empty: the host does not show them. */
-static host_ranges read_ranges(void) {
-  host_ranges ranges = {0};
-  FILE *file = fopen("/proc/self/maps", "re");
-  char *line = NULL;
-  size_t room = 0;
-  host_range range;
-  while (file && getline(&line, &room, file) > 0)
-    if (parse_range(line, &range)) FF_PUSH(&ranges, range);
-  free(line);
-  if (file) fclose(file);
-  return ranges;
-}
-
-/* NULL: nothing is mapped there that can be read. */
-static const host_range *range_at(const host_ranges *ranges, uint64_t address) {
-  for (size_t i = 0; i < ranges->count && ranges->items[i].begin <= address; i++)
-    if (address < ranges->items[i].end) return ranges->items[i].readable ? &ranges->items[i] : NULL;
-  return NULL;
-}
-
 /* ---- pieces ---- */
 
 /* The allocation that malloc has mapped on its own and that has the address: glibc begins it with two words, 0 and its
  * size, at a page's begin. The page nearest below that looks like that and holds the address is taken. The words are
  * read as a file: a page may be one that the host guards. */
-static bool find_mapped_chunk(const host_range *range, uint64_t address, uint64_t *begin, uint64_t *end) {
+static bool find_mapped_chunk(const ff_mapping *mapping, uint64_t address, uint64_t *begin, uint64_t *end) {
   int file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   uint64_t words[2], page = address / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES, steps = 0;
   bool found = false;
-  for (; file >= 0 && !found && page >= range->begin && steps < CHUNK_PAGES; page -= EXEC_PAGE_BYTES, steps++) {
+  for (; file >= 0 && !found && page >= mapping->begin && steps < CHUNK_PAGES; page -= EXEC_PAGE_BYTES, steps++) {
     if (pread(file, words, sizeof words, (off_t)page) != sizeof words) break;
     uint64_t bytes = words[1] & ~UINT64_C(7);
     found = !words[0] && (words[1] & 7) == CHUNK_MAPPED && bytes && bytes % EXEC_PAGE_BYTES == 0 &&
-            bytes <= range->end - page && address - page < bytes;
+            bytes <= mapping->end - page && address - page < bytes;
     if (found) *begin = page, *end = page + bytes;
   }
   if (file >= 0) close(file);
   return found;
 }
 
-static void piece_of(const host_range *range, uint64_t address, uint64_t *begin, uint64_t *end) {
-  if (range->anonymous && find_mapped_chunk(range, address, begin, end)) return;
+static void piece_of(const ff_mapping *mapping, uint64_t address, uint64_t *begin, uint64_t *end) {
+  if (!mapping->name[0] && find_mapped_chunk(mapping, address, begin, end)) return;
   uint64_t window = shown.pieces.count < SMALL_WINDOWS ? SMALL_WINDOW_BYTES : LARGE_WINDOW_BYTES;
   *begin = address / window * window;
   *end = *begin + window;
-  if (*begin < range->begin) *begin = range->begin;
-  if (*end > range->end) *end = range->end;
+  if (*begin < mapping->begin) *begin = mapping->begin;
+  if (*end > mapping->end) *end = mapping->end;
 }
 
 /* With the lock. */
-static bool show_piece(const host_range *range, uint64_t address) {
+static bool show_piece(const ff_mapping *mapping, uint64_t address) {
   uint64_t begin, end;
   char name[64];
   const exec_allocation *allocation;
-  piece_of(range, address, &begin, &end);
+  piece_of(mapping, address, &begin, &end);
   snprintf(name, sizeof name, "system memory #%" PRIu64, shown.number + 1);
-  if (exec_memory_show(ff_engine.memory, address, begin, end, range->writable, name, &allocation, NULL)) return false;
+  if (exec_memory_show(ff_engine.memory, address, begin, end, mapping->writable, name, &allocation, NULL)) return false;
   shown.number++;
-  FF_PUSH(&shown.pieces, ((system_piece){.allocation = allocation, .writable = range->writable}));
+  FF_PUSH(&shown.pieces, ((system_piece){.allocation = allocation, .writable = mapping->writable}));
   return true;
 }
 
@@ -141,10 +100,10 @@ static bool show_accessed(uint64_t address) {
   pthread_mutex_lock(&shown.lock);
   bool visible = is_visible(address); /* another worker may have been faster */
   if (!visible) {
-    host_ranges ranges = read_ranges();
-    const host_range *range = range_at(&ranges, address);
-    visible = range && show_piece(range, address);
-    free(ranges.items);
+    ff_mappings mappings = ff_mappings_read();
+    const ff_mapping *mapping = ff_mapping_at(&mappings, address);
+    visible = mapping && show_piece(mapping, address);
+    free(mappings.items);
   }
   pthread_mutex_unlock(&shown.lock);
   return visible;
@@ -193,12 +152,12 @@ static void hide_piece(size_t index, int device) {
 }
 
 /* Is all of the piece mapped as it was? */
-static bool is_there(const host_ranges *ranges, const system_piece *piece) {
+static bool is_there(const ff_mappings *mappings, const system_piece *piece) {
   uint64_t at = piece->allocation->address, end = at + piece->allocation->bytes;
   while (at < end) {
-    const host_range *range = range_at(ranges, at);
-    if (!range || range->writable != piece->writable) return false;
-    at = range->end;
+    const ff_mapping *mapping = ff_mapping_at(mappings, at);
+    if (!mapping || mapping->writable != piece->writable) return false;
+    at = mapping->end;
   }
   return true;
 }
@@ -218,13 +177,13 @@ static bool any_points(const unsigned char *params, uint32_t bytes) {
 
 /* Read-only memory is shown when a kernel reads it: a parameter that points there is more often a function's
  * address. */
-static void show_pointed(const host_ranges *ranges, const unsigned char *params, uint32_t bytes) {
+static void show_pointed(const ff_mappings *mappings, const unsigned char *params, uint32_t bytes) {
   uint64_t word;
   for (uint32_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
     memcpy(&word, params + at, sizeof word);
     if (!may_point(word) || is_visible(word)) continue;
-    const host_range *range = range_at(ranges, word);
-    if (range && range->writable) show_piece(range, word);
+    const ff_mapping *mapping = ff_mapping_at(mappings, word);
+    if (mapping && mapping->writable) show_piece(mapping, word);
   }
 }
 
@@ -232,12 +191,12 @@ void engine_system_show(const void *params, uint32_t bytes, int device) {
   if (!ff_engine.machine->system_memory) return;
   pthread_mutex_lock(&shown.lock);
   if (shown.pieces.count || any_points(params, bytes)) {
-    host_ranges ranges = read_ranges();
+    ff_mappings mappings = ff_mappings_read();
     for (size_t i = shown.pieces.count; i-- > 0;)
-      if (!is_there(&ranges, &shown.pieces.items[i])) hide_piece(i, device);
-    show_pointed(&ranges, params, bytes);
+      if (!is_there(&mappings, &shown.pieces.items[i])) hide_piece(i, device);
+    show_pointed(&mappings, params, bytes);
     append_pieces(device);
-    free(ranges.items);
+    free(mappings.items);
   }
   pthread_mutex_unlock(&shown.lock);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exec/memory/overrun.h"
+#include "exec/memory/system_memory.h"
 #include "exec/decode/program.h"
 #include "exec/memory/visibility.h"
 #include "ptx/analysis/declared.h"
@@ -131,6 +132,12 @@ static void add_neighbour(ff_text *text, const core_warp *w, uint64_t address, u
   if (holder) {
     ff_text_add(text, "\n  it runs over the end of ");
     add_allocation(text, holder);
+    return;
+  }
+  ff_text host = {0};
+  if (exec_system_memory_describe(memory, address, &host)) {
+    ff_text_add(text, "\n  it is in %s, which kernels of this machine cannot access; %s", host.chars, EXEC_REACHED_BY);
+    free(host.chars);
     return;
   }
   const exec_allocation *nearest = exec_memory_nearest(memory, address);

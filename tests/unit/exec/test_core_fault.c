@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ends a kernel: the kind of every fault, the thread and address it names, and the words a reader needs. */
+#define _GNU_SOURCE
 #include "core_harness.h"
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "exec/launch/program_sharing.h"
 #include "exec/memory/tensor_map.h"
 #include "exec/memory/overrun.h"
@@ -67,6 +71,37 @@ static void test_whole_message(void **state) {
       "  at test.ptx:10: st.global.u32 [%rd1+400], 1;\n"
       "  from saxpy.cu:12");
   assert_int_equal(fault->line, 10);
+  close_ptx(t);
+}
+
+/* Memory of the host's own, as of a pointer that the program forgot to copy: whose it is, and no word of
+ * allocations. */
+static void test_memory_of_the_host(void **state) {
+  static uint32_t variable;
+  uint32_t on_stack = 0, *mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const struct {
+    const void *at;
+    const char *words;
+  } cases[] = {
+      {&on_stack, "\n  it is in the host's own memory (the stack), which kernels of this machine cannot access; what "},
+      {sbrk(4096), "(the heap of malloc), which"},
+      {mapped, "(mapped, as by malloc), which"},
+      {&variable, "(of exec_"}};
+  assert_true(mapped != MAP_FAILED);
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    kernel_test *t = open_body("", "ld.global.u32 %r5, [%out];");
+    buffer(t, 100);
+    const exec_fault *fault = run_fault(t, "k", 1, 1, (uint64_t)(uintptr_t)cases[n].at, 0);
+    expect(fault, EXEC_FAULT_ILLEGAL_ADDRESS, 0, 0, (uint64_t)(uintptr_t)cases[n].at);
+    expect_text(fault->message, cases[n].words);
+    assert_null(strstr(fault->message, "nearest"));
+    close_ptx(t);
+  }
+  munmap(mapped, 4096);
+  kernel_test *t = open_body("", "ld.global.u32 %r5, [%out];"); /* nothing is there now */
+  buffer(t, 100);
+  expect_text(run_fault(t, "k", 1, 1, (uint64_t)(uintptr_t)mapped, 0)->message,
+              "the nearest allocation, buffer of 100");
   close_ptx(t);
 }
 
@@ -592,6 +627,7 @@ static void test_impossible_launches(void **state) {
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_end_of_allocation),
                                           cmocka_unit_test(test_whole_message),
+                                          cmocka_unit_test(test_memory_of_the_host),
                                           cmocka_unit_test(test_overrun_in_page),
                                           cmocka_unit_test(test_overrun_by_atomics),
                                           cmocka_unit_test(test_overrun_of_variables),
