@@ -306,6 +306,41 @@ done
 run "$farfault" run --memory none sh -c "other/ptxas -v" # as nvcc calls it
 expect test "$(<a.cubin)" = NVIDIA
 
+# A program that compiles by nvcc while it runs will load the cubin: there nvcc gets the stand-in, too, and a build's nvcc does not.
+cat >nvcc.c <<'END'
+#include <stdlib.h>
+int main(void) { return system("other/ptxas -arch=sm_90a a.ptx -o a.cubin") != 0; }
+END
+cat >starts.c <<'END'
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  int status = 1;
+  if (!fork()) {
+    execv(argv[1], argv + 1);
+    _exit(3);
+  }
+  wait(&status);
+  return WEXITSTATUS(status);
+}
+END
+mkdir tools
+expect cc -w nvcc.c -o tools/nvcc
+expect cc -w starts.c -o starts
+for option in -cubin --cubin; do
+  rm -f a.cubin
+  run "$farfault" run --memory none ./starts tools/nvcc -O3 $option a.cu
+  expect_status 0
+  expect cmp a.cubin with_nul
+done
+run "$farfault" run --memory none ./starts tools/nvcc -O3 a.cu
+expect_status 0
+expect test "$(<a.cubin)" = NVIDIA
+rm -f a.cubin
+run "$farfault" run --memory none sh -c "tools/nvcc -cubin a.cu; exit"
+expect_status 0
+expect test "$(<a.cubin)" = NVIDIA
+
 # JAX learns the newest version of PTX from what is said of one that there is not.
 run "$libraries/ptxas" --input-as-string ".version 99.99 .target sm_90a" -o newest.cubin
 expect_status 255
