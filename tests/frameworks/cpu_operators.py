@@ -4,7 +4,8 @@
     farfault run python cpu_operators.py PROGRAM ARGUMENTS
 
 Memory stays on the GPU. What an operator reads is copied to the CPU with its storage, what it writes is copied back; views, allocations and
-plain copies need no kernel and stay as they are. With pytest: `-p cpu_operators`, this folder in PYTHONPATH."""
+plain copies need no kernel and stay as they are. Operators of other libraries (torchvision, bitsandbytes) run their own code for
+the GPU, and PyTorch's operators in it the same way. With pytest: `-p cpu_operators`, this folder in PYTHONPATH."""
 import os
 import runpy
 import sys
@@ -81,8 +82,11 @@ class CpuOperators(TorchDispatchMode):
         name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
         tensors = [value for value in tree_leaves((args, kwargs)) if on_gpu(value)]
         device = torch.device(kwargs["device"]) if kwargs.get("device") is not None else None
-        if name in WITHOUT_KERNEL or not name.startswith("aten::") or not (tensors or device and device.type == "cuda"):
+        if name in WITHOUT_KERNEL or not (tensors or device and device.type == "cuda"):
             return func(*args, **kwargs)
+        if not name.startswith("aten::"):
+            with self:  # by its key: else it would come here again
+                return func._op_dk(torch._C.DispatchKey.CUDA, *args, **kwargs)
         if any(type(tensor) not in (torch.Tensor, torch.nn.Parameter) for tensor in tensors):
             return func(*args, **kwargs)
         if device:
