@@ -77,6 +77,14 @@ def written(schema, args, kwargs):
 
 
 class CpuOperators(TorchDispatchMode):
+    def inside(self, func, args, kwargs):
+        """Another library's operator, by its code's key: by its name it would come here again."""
+        for key in ("CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"):
+            if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key):
+                with self:
+                    return func._op_dk(getattr(torch._C.DispatchKey, key), *args, **kwargs)
+        return func(*args, **kwargs)
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs, schema = dict(kwargs or {}), func._schema
         name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
@@ -85,8 +93,7 @@ class CpuOperators(TorchDispatchMode):
         if name in WITHOUT_KERNEL or not (tensors or device and device.type == "cuda"):
             return func(*args, **kwargs)
         if not name.startswith("aten::"):
-            with self:  # by its key: else it would come here again
-                return func._op_dk(torch._C.DispatchKey.CUDA, *args, **kwargs)
+            return self.inside(func, args, kwargs)
         if any(type(tensor) not in (torch.Tensor, torch.nn.Parameter) for tensor in tensors):
             return func(*args, **kwargs)
         if device:
