@@ -39,6 +39,7 @@ bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uin
 }
 
 bool decode_bulk_address(decoder *d, const ptx_operand *operand, ptx_space space, bulk_address *a) {
+  a->space = space;
   return decode_address(d, operand, space, &a->slot, &a->wide, &a->add);
 }
 

@@ -8,6 +8,7 @@
 
 #include "exec/memory/access.h"
 #include "exec/memory/multicast.h"
+#include "exec/memory/shared_address.h"
 #include "exec/memory/system_memory.h"
 #include "exec/launch/checker.h"
 #include "exec/instructions/lanes.h"
@@ -45,6 +46,7 @@ static void find_global(const core_warp *w, const exec_access *a, uint32_t bytes
 
 void exec_reach_find(const core_warp *w, const exec_access *a, uint32_t bytes, uint32_t lane, uint64_t address,
                      exec_reach *at) {
+  address = core_address_in((ptx_space)a->space, address);
   *at = (exec_reach){.address = address, .space = (ptx_space)a->space};
   if (a->space == PTX_SPACE_GENERIC) {
     at->space = PTX_SPACE_GLOBAL;

@@ -11,11 +11,12 @@
 #include "exec/launch/fault.h"
 #include "exec/memory/multimem.h"
 #include "exec/memory/overrun.h"
+#include "exec/memory/shared_address.h"
 #include "exec/memory/system_memory.h"
 
 static uint64_t lane_address(const core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_access *a = i->side;
-  if (a->wide) return exec_u64(&w->x, i->src[0])[lane] + (uint64_t)i->immediate;
+  if (a->wide) return core_address_in((ptx_space)a->space, exec_u64(&w->x, i->src[0])[lane] + (uint64_t)i->immediate);
   return (uint32_t)(exec_u32(&w->x, i->src[0])[lane] + (uint32_t)i->immediate);
 }
 
@@ -74,6 +75,7 @@ static void locate(core_warp *w, const exec_instr *i, uint32_t lane, core_target
 unsigned char *core_bytes_at(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes,
                              uint32_t align) {
   const exec_access *a = i->side;
+  address = core_address_in((ptx_space)a->space, address);
   bool shared = a->space == PTX_SPACE_SHARED, generic = a->space == PTX_SPACE_GENERIC;
   if (address & (align - 1)) core_fault_access(w, i, lane, EXEC_FAULT_MISALIGNED, address, align);
   if (generic && in_window(address, EXEC_LOCAL_WINDOW))
@@ -249,7 +251,7 @@ static uint64_t operand_lane(const core_warp *w, uint32_t operand, bool wide, ui
 static void async_lane(core_warp *w, const exec_instr *i, const exec_instr *from, const exec_instr *to, uint32_t lane) {
   const exec_async *copy = i->side;
   uint64_t source = exec_u64(&w->x, i->src[1])[lane] + (uint64_t)copy->global_offset;
-  uint64_t target = operand_lane(w, i->src[0], copy->wide_shared, lane) + (uint64_t)copy->shared_offset;
+  uint32_t target = (uint32_t)(operand_lane(w, i->src[0], copy->wide_shared, lane) + (uint64_t)copy->shared_offset);
   uint32_t wanted = copy->has_size ? exec_u32(&w->x, i->src[2])[lane] : copy->bytes;
   unsigned char data[16] = {0};
   if (wanted > copy->bytes) wanted = copy->bytes;

@@ -10,6 +10,7 @@
 
 #include "exec/launch/checker.h"
 #include "exec/launch/fault.h"
+#include "exec/memory/shared_address.h"
 #include "ptx/ir.h"
 
 #define CHUNK 16u
@@ -18,7 +19,7 @@
 #define PREFETCH_BYTES (UINT64_C(1) << 28)
 
 uint64_t core_bulk_address(const core_warp *w, const bulk_address *a, uint32_t lane) {
-  if (a->wide) return exec_u64(&w->x, a->slot)[lane] + (uint64_t)a->add;
+  if (a->wide) return core_address_in(a->space, exec_u64(&w->x, a->slot)[lane] + (uint64_t)a->add);
   return (uint32_t)(exec_u32(&w->x, a->slot)[lane] + (uint32_t)a->add);
 }
 

@@ -10,6 +10,7 @@
 typedef struct bulk_address { /* of each lane: a slot and what is added */
   uint32_t slot;
   bool wide; /* the slot has 64 bits */
+  ptx_space space;
   int64_t add;
 } bulk_address;
 

@@ -185,6 +185,13 @@ static const unwritten_case unwritten_cases[] = {
      "st.shared.v4.u32 [%r6], {%r1, %r1, %r1, %r1}; bar.sync 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r6];" OUT,
      NULL},
     {LOCAL "atom.shared.add.u32 %r5, [s], 1;" OUT, "Uninitialized __shared__ atomic of size 4 bytes"},
+    /* generic addresses, truncated */
+    {LOCAL
+     "cvt.u64.u32 %rd3, %r6; cvta.shared.u64 %rd3, %rd3; st.shared.u32 [%rd3], %r1; bar.sync 0; ld.shared.u32 %r5, [%rd3];" OUT,
+     NULL},
+    {LOCAL "cvt.u64.u32 %rd3, %r6; cvta.shared.u64 %rd3, %rd3; cp.async.ca.shared.global [%rd3], [%out], 16;\n"
+           "cp.async.wait_all; ld.shared.u32 %r5, [%r6+12];" OUT,
+     NULL},
 };
 
 /* f(1) writes a local variable, f(2) reads it, f(3) reads its parameter by an address. */
