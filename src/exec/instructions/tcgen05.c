@@ -149,12 +149,20 @@ static void arrive(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t ad
   core_mbarrier_arrive(w, &at, lane, address);
 }
 
+/* A generic address outside the window of shared memory is undefined (PTX ISA, "tcgen05.commit"). Programs that give an
+ * offset in 64 bits (ThunderKittens) run on GPUs, whose instruction takes 32; no mbarrier can be elsewhere. */
+static uint64_t barrier_address(const core_warp *w, const exec_tensor_commit *c, uint32_t lane) {
+  uint64_t address = core_bulk_address(w, &c->barrier, lane);
+  bool offset = c->barrier.space == PTX_SPACE_GENERIC && address < EXEC_CLUSTER_BYTES;
+  return offset ? address + EXEC_SHARED_WINDOW : address;
+}
+
 void core_tensor_commit(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_tensor_commit *c = i->side;
   for (uint32_t m = w->active; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    uint64_t address = core_bulk_address(w, &c->barrier, lane);
+    uint64_t address = barrier_address(w, c, lane);
     core_tensor_memory(w, i, lane, c->group);
     if (c->ranks == EXEC_NO_OFFSET) {
       arrive(w, i, lane, address);
