@@ -128,6 +128,15 @@ static bool add_source(generator *g, gen_affine *sum, const native_instr *n, uin
   return widens ? add_widened(g, sum, x, l->factor[s], l->is_signed) : add_scaled(g, sum, x, l->factor[s], l->narrows);
 }
 
+/* sum += source 0 * source 1, if each is one number. */
+static bool add_product(generator *g, gen_affine *sum, const native_instr *n, const plan_linear *l) {
+  value a = gen_scalar(g, n->operands), b = a ? gen_scalar(g, n->operands + 1) : NULL;
+  if (!b) return false;
+  if (l->widens) a = widened(g, a, l->is_signed), b = widened(g, b, l->is_signed);
+  sum->base = LLVMBuildAdd(g->b, sum->base, LLVMBuildMul(g->b, a, b, ""), "");
+  return true;
+}
+
 static bool has_affine(const generator *g, const native_instr *n, const plan_linear *l) {
   for (uint32_t s = 0; s < PLAN_SOURCES; s++)
     if (l->factor[s] && affine_operand(g, n->operands + s)) return true;
@@ -147,6 +156,7 @@ bool gen_affine_form(generator *g, const native_instr *n) {
   uint32_t to = n->operands + n->read_count, bytes = g->plan->operands[to].bytes;
   LLVMTypeRef type = bytes == 8 ? g->i64 : g->i32;
   gen_affine sum = {.base = number(type, n->op == NATIVE_ADD_IMMEDIATE ? n->immediate : 0)};
+  if (l.product && !add_product(g, &sum, n, &l)) return false;
   for (uint32_t s = 0; s < PLAN_SOURCES; s++)
     if (l.factor[s] && !add_source(g, &sum, n, s, &l)) return false;
   if (bytes == 4) sum.step = (int32_t)sum.step;

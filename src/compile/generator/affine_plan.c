@@ -49,6 +49,14 @@ static bool product(const plan *p, const native_instr *n, bool is_signed, plan_l
   return false;
 }
 
+/* The same of two factors and what is added to their product, which may also be the product of two registers. */
+static bool product_and(const plan *p, const native_instr *n, bool is_signed, plan_linear *l) {
+  l->factor[2] = 1;
+  if (product(p, n, is_signed, l)) return true;
+  l->factor[0] = l->factor[1] = 0;
+  return l->product = true;
+}
+
 static bool convert(const native_instr *n, plan_linear *l) {
   uint8_t from = n->src_kind[0];
   bool low = from == NATIVE_K_w32u || from == NATIVE_K_w32s; /* of a register of 64 bits */
@@ -74,11 +82,8 @@ bool plan_is_linear(const plan *p, const native_instr *n, plan_linear *l) {
     l->is_signed = n->op == NATIVE_WIDEN_SIGN;
     return l->widens = true;
   case NATIVE_CONVERT: return convert(n, l);
-  case NATIVE_MUL_WIDE:
-  case NATIVE_MAD_WIDE:
-    l->widens = true;
-    l->factor[2] = n->op == NATIVE_MAD_WIDE;
-    return product(p, n, sign, l);
+  case NATIVE_MUL_WIDE: l->widens = true; return product(p, n, sign, l);
+  case NATIVE_MAD_WIDE: l->widens = true; return product_and(p, n, sign, l);
   default: break;
   }
   if (n->op > NATIVE_SHL || !whole(n->src_kind[0]) || !whole(n->dst_kind)) return false;
@@ -91,7 +96,7 @@ bool plan_is_linear(const plan *p, const native_instr *n, plan_linear *l) {
     l->factor[1] = n->op == NATIVE_SUB ? -1 : 1;
     return true;
   case NATIVE_MUL: return product(p, n, true, l);
-  case NATIVE_MAD: l->factor[2] = 1; return product(p, n, true, l);
+  case NATIVE_MAD: return product_and(p, n, true, l);
   case NATIVE_SHL:
     if (!is_constant(p, n, 1, false, &v) || v > 30) return false;
     l->factor[0] = (int64_t)1 << v;
@@ -123,6 +128,7 @@ static int32_t result_step(const plan *p, const native_instr *n, const lattice *
   if (n->op == NATIVE_SREG && n->guard == NATIVE_NONE)
     return n->aux == PTX_SREG_LANEID || (p->rows && n->aux == PTX_SREG_TID_X) ? 1 : PLAN_VARIES;
   if (!plan_is_linear(p, n, &l)) return PLAN_VARIES;
+  if (l.product && (operand_step(p, at, n->operands) || operand_step(p, at, n->operands + 1))) return PLAN_VARIES;
   int64_t step = 0;
   bool unknown = false;
   for (uint32_t s = 0; s < PLAN_SOURCES; s++) {

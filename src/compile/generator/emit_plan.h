@@ -91,11 +91,12 @@ void plan_uniform_after(const plan *p, const native_instr *i, uint64_t *uniform)
 #define PLAN_STEP_MOST (1 << 24) /* 31 of them are less than 2^31 */
 /* A result that is the sum of factor[s] * source s, and of a constant (of ADD_IMMEDIATE); sources with factor 0 are not
  * in it. widens: source `first`, of 32 bits, is extended to 64 before it is multiplied, the others have 64. narrows:
- * the result has 32 bits, the source 64. */
+ * the result has 32 bits, the source 64. product: sources 0 and 1 are the same in all lanes, or it is not linear; their
+ * product is added, if `widens` of what they are in 64 bits. */
 typedef struct plan_linear {
   int64_t factor[PLAN_SOURCES];
   uint32_t first;
-  bool widens, is_signed, narrows;
+  bool widens, is_signed, narrows, product;
 } plan_linear;
 bool plan_is_linear(const plan *p, const native_instr *n, plan_linear *l); /* false: it is none */
 /* A sum of steps as that of a register of so many bytes; PLAN_VARIES: it is 0, or too large. */
