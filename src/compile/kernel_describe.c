@@ -346,10 +346,13 @@ static void describe_shuffle(describer *d, const exec_instr *i) {
   d->now.op = NATIVE_SHUFFLE;
   d->now.aux = sync->mode;
   for (uint32_t s = 0; s < 3; s++) add_read(d, i->src[s], 4);
+  if (!sync->legacy) add_read(d, i->src[3], 4);
   add_write(d, i->dst, 4);
   if (sync->has_predicate) add_write(d, i->dst2, 0);
 }
 
+/* The mask is read in each way: code for full warps does not look at it, but where lanes part in front of it the
+ * interpreter finds it in the frame only if it is live. */
 static void describe_sync(describer *d, const exec_instr *i) {
   const exec_sync *sync = i->side;
   if (sync->kind == EXEC_SYNC_SHFL && sync->constant && !d->any) {
@@ -358,6 +361,7 @@ static void describe_sync(describer *d, const exec_instr *i) {
   }
   if (sync->kind == EXEC_SYNC_WARP && !d->any) {
     d->now.op = NATIVE_WARP_SYNC;
+    if (!sync->legacy) add_read(d, i->src[3], 4);
     return;
   }
   d->now.op = NATIVE_SYNC;

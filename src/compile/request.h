@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NATIVE_MAGIC 0x4646524eu /* "NRFF" */
-#define NATIVE_VERSION 13u
+#define NATIVE_VERSION 14u
 #define NATIVE_NONE UINT32_MAX
 
 typedef enum native_op {
@@ -24,7 +24,7 @@ typedef enum native_op {
   NATIVE_BRANCH_IF,
   NATIVE_SYNC, /* its handler, if all live lanes are here; else the interpreter */
   /* of code for full warps, in which all lanes are there: shfl whose b and c are constants, the second and third
-   * source, aux: the mode; bar.warp.sync */
+   * source, aux: the mode; bar.warp.sync. Both read the mask too, which only the interpreter looks at */
   NATIVE_SHUFFLE,
   NATIVE_WARP_SYNC,
   NATIVE_ACCESS, /* ld, st as native_instr.access says */

@@ -164,7 +164,8 @@ static bool operand_uniform(const plan *p, const uint64_t *uniform, uint32_t k) 
 
 void plan_uniform_after(const plan *p, const native_instr *i, uint64_t *uniform) {
   bool one = is_scalar(p, i);
-  for (uint32_t r = 0; r < i->read_count && one; r++) one = operand_uniform(p, uniform, i->operands + r);
+  uint32_t sources = i->op == NATIVE_SHUFFLE ? 3 : i->read_count; /* its mask does not choose what it gives */
+  for (uint32_t r = 0; r < sources && one; r++) one = operand_uniform(p, uniform, i->operands + r);
   for (uint32_t w = 0; w < i->write_count; w++) {
     uint32_t slot = p->slot_of[i->operands + i->read_count + w];
     for (uint32_t twin = p->slots[slot].twin; twin != slot; twin = p->slots[twin].twin) plan_drop(uniform, twin);
