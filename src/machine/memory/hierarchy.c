@@ -40,10 +40,17 @@ static inline uint64_t slice_in_round(const memory *y, uint64_t number, uint64_t
   return number < y->by_slices.by ? number : number - y->by_slices.by;
 }
 
-/* As many lines in a row as a slice has sets have one each; where rounds are permuted, the next as many begin a set
- * further, as in an L1 with hashed sets (l1_set). */
+/* As many lines in a row as a slice has sets have one each; where rounds are permuted, each such group begins at a set
+ * of its own, which two rounds of multiplying and folding its number give (the constants are those that end
+ * MurmurHash3). At a fixed distance from each other the lines of a set would all come up at one time in many a program,
+ * and those that come up first would still be there the next time. */
 static inline uint32_t set_in_slice(const memory *y, const divider *sets, uint64_t line) {
-  return (uint32_t)modulo(y->first_slices ? line + divide(line, sets) : line, sets);
+  if (!y->first_slices) return (uint32_t)modulo(line, sets);
+  uint64_t group = divide(line, sets);
+  uint32_t mixed = (uint32_t)group * UINT32_C(0x85ebca6b);
+  mixed = (mixed ^ mixed >> 13) * UINT32_C(0xc2b2ae35);
+  uint64_t set = line - group * sets->by + (((mixed ^ mixed >> 16) * sets->by) >> 32);
+  return (uint32_t)(set < sets->by ? set : set - sets->by);
 }
 
 /* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose

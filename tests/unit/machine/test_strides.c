@@ -98,6 +98,45 @@ static void permuted_share(bool sides) {
 static void test_permuted(void **state) { permuted_share(false); }
 static void test_permuted_on_two_sides(void **state) { permuted_share(true); }
 
+/* ---- sets of one slice ---- */
+
+enum { SET_LINES = 512, SETS = 128, WAYS = 16 };
+
+static void one_slice(machine_spec *s) {
+  of_slices(s);
+  s->l2_bytes_per_cycle = 32;
+}
+
+/* One warp reads the multiples, a quarter of what the L2 holds, twice, and waits for each. */
+static void twice(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const strides *c = context;
+  for (uint32_t n = 0; n < 2 * SET_LINES; n++) {
+    rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, RIG_BASE + n % SET_LINES * c->stride, 1);
+    trace_put_wait(w, 0);
+  }
+}
+
+/* A stride of as many lines as there are sets, give or take one, brings all multiples into few sets if each group of
+ * that many lines begins at the set where the one before did, or at the next: no stride may. */
+static void test_sets(void **state) {
+  permuted = true;
+  two_sides = false;
+  for (uint64_t lines = 1; lines <= 3 * SETS; lines++) {
+    now = (strides){1, lines * 128};
+    rig r;
+    rig_open(&r, "ideal");
+    one_slice(&r.spec);
+    assert_int_equal(r.spec.l2_bytes, SETS * WAYS * 128);
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, SET_LINES * now.stride, TRACE_MEMORY_DEVICE);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = twice, .context = &now});
+    sim_counters c = rig_finish(&r)->counters;
+    rig_close(&r);
+    uint64_t again = c.dram_read_bytes / 32 - SET_LINES;
+    if (again > SET_LINES / 50) fail_msg("%d of %d lines %d apart do not stay", (int)again, SET_LINES, (int)lines);
+  }
+}
+
 /* ---- all of memory ---- */
 
 /* Of whole rounds all slices have as many pieces. */
@@ -127,11 +166,8 @@ static void test_places_on_two_sides(void **state) { places(true); }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_by_turns),
-      cmocka_unit_test(test_permuted),
-      cmocka_unit_test(test_permuted_on_two_sides),
-      cmocka_unit_test(test_places),
-      cmocka_unit_test(test_places_on_two_sides),
+      cmocka_unit_test(test_by_turns), cmocka_unit_test(test_permuted), cmocka_unit_test(test_permuted_on_two_sides),
+      cmocka_unit_test(test_sets),     cmocka_unit_test(test_places),   cmocka_unit_test(test_places_on_two_sides),
   };
   return cmocka_run_group_tests_name("strides", tests, NULL, NULL);
 }
