@@ -120,7 +120,7 @@ static ff_status round_open(lane *l) {
 static void round_close(lane *l) {
   ff_error why;
   sim_free(l->sim);
-  if (l->feed && trace_feed_free(l->feed, &why) && !l->status && !sim_device_stopped(l->device)) {
+  if (l->feed && trace_feed_free(l->feed, &why) && !l->status) {
     l->status = FF_PARSE;
     l->error = why;
   }
@@ -172,7 +172,9 @@ static void *lane_run(void *argument) {
     round_count(l);
     l->passes++;
     round_close(l);
-    if ((l->status = round_open(l))) { /* it was there a moment ago */
+    /* what is damaged is not gone through again: it may have come to an end in no time */
+    if (!l->status) l->status = round_open(l); /* it was there a moment ago */
+    if (l->status) {
       sim_device_leave(l->device, l->number);
       return NULL;
     }

@@ -35,7 +35,7 @@ static ff_status read_trace(sweep_trace *trace, ff_error *why) {
   ff_status status = trace_file_open(trace->path, &file, why);
   if (status) return status;
   const trace_file_info *info = trace_file_information(file);
-  if (!info->whole)
+  if (!info->whole || info->nameless)
     status = ff_fail(why, FF_PARSE, "%s: is incomplete or damaged (farfault trace check says how)", trace->path);
   snprintf(trace->checksum, sizeof trace->checksum, "%016" PRIx64, info->checksum);
   choose_machine(trace, info->about.machine);

@@ -95,10 +95,11 @@ typedef struct trace_file_frame { /* a DATA frame */
 } trace_file_frame;
 
 typedef struct trace_file_info {
-  trace_file_about about;                         /* owned by the file; notes, totals and `complete` only if `whole` */
-  bool whole;                                     /* the end is there */
-  uint64_t bytes;                                 /* of the file */
-  uint64_t checksum;                              /* of the contents; 0 if not whole */
+  trace_file_about about; /* owned by the file; notes, totals and `complete` only if `whole` */
+  bool whole;             /* the end is there */
+  bool nameless;          /* the frame ABOUT is damaged: which farfault, program and machine is lost */
+  uint64_t bytes;         /* of the file */
+  uint64_t checksum;      /* of the contents; 0 if not whole */
   uint64_t operations, launches, accesses, words; /* of all frames whose headers are good */
   uint64_t blocks;                                /* 0 if not whole */
   const trace_file_frame *frames;

@@ -247,9 +247,11 @@ static ff_status check_start(trace_file *f, ff_error *error) {
 /* Behind it frames begin. Where it is damaged, the program's name is not known. */
 static uint64_t read_about(trace_file *f) {
   frame_header header;
+  f->info.nameless = true;
   if (!read_header(f, FILE_HEADER_BYTES, &header) || header.kind != FRAME_ABOUT) return FILE_HEADER_BYTES;
   uint64_t end = FILE_HEADER_BYTES + FRAME_HEADER_BYTES + header.payload_bytes;
   if (!read_payload(f, FILE_HEADER_BYTES, &header)) return end;
+  f->info.nameless = false;
   pack_view from = {f->payload.items, f->payload.items + f->payload.count};
   char *version = take_text(&from);
   if (version) strncpy(f->info.about.farfault, version, sizeof f->info.about.farfault - 1);

@@ -92,6 +92,35 @@ expect_err "is damaged"
 run "$farfault" trace cut -o whole.fft damaged.fft
 expect_status 2
 expect_err "--repair"
+# A flipped bit in the first frame, in its header and in its contents: what the other frames have is whole.
+for at in 98 118; do
+  cp early.fft nameless.fft
+  head -c $((at + 1)) early.fft | tail -c 1 | tr '\000-\377' '\001-\377\000' | dd of=nameless.fft bs=1 seek=$at conv=notrunc 2>/dev/null
+  for command in info dump check; do
+    run "$farfault" trace $command nameless.fft
+    expect_status 2
+    expect_err "nameless.fft: its first frame is damaged; lost: the program's name, and the machine of the recording"
+  done
+  run "$farfault" sim --memory copy nameless.fft
+  expect_status 0
+  expect_err "the recording is damaged where it says on which machine it was made: h200 is simulated (--machine chooses another)"
+  run "$farfault" sim --memory copy --machine gtx480 nameless.fft
+  expect_status 0
+  expect_no_err
+  rm -f whole.fft
+  run "$farfault" trace cut -o whole.fft nameless.fft
+  expect_status 2
+  expect_err "--repair"
+  expect test ! -e whole.fft
+  run "$farfault" trace cut --repair -o whole.fft nameless.fft
+  expect_status 0
+  run "$farfault" trace check whole.fft
+  expect_status 0
+  printf 'title: t\ntrace: nameless.fft\nmemory: copy\n' >nameless.yaml
+  run "$farfault" sweep nameless.yaml
+  expect_status 2
+  expect_err "nameless.fft: is incomplete or damaged"
+done
 run "$farfault" sim --memory copy --json early.fft early.fft
 expect_status 64
 expect_err "early.fft: is the trace"

@@ -247,4 +247,13 @@ head -c $(($(stat -c %s va.fft) - 60)) va.fft >end.fft
 run "$farfault" share --machine gtx1080 --isolate sm end.fft
 expect_err "end.fft: its end is missing"
 expect test $status -le 1
+
+# One that is damaged fails, with the frame: nothing of it was measured.
+{ head -c 500 b.fft; printf XXXX; tail -c +505 b.fft; } >damaged.fft # in the contents of its frame
+run "$farfault" share --machine gtx1080 --isolate sm damaged.fft
+expect_status 1
+expect_err "damaged.fft: frame 0 at byte"
+run timeout 60 "$farfault" share --machine gtx1080 --isolate sm damaged.fft b.fft
+expect_status 1
+expect_err "damaged.fft: frame 0 at byte"
 finish

@@ -130,6 +130,11 @@ static int simulate(const run_job *job, struct job *replayed) {
 
 void cli_choose_machine(cli_setup *setup, const trace_file_info *info) {
   const char *machine = info->about.machine;
+  if (info->nameless && !setup->machine[0])
+    cli_fail(0,
+             "the recording is damaged where it says on which machine it was made: %s is simulated (--machine chooses "
+             "another)",
+             MACHINE_DEFAULT);
   if (setup->machine[0] || !machine || !*machine) return;
   if (machine_of_recording(machine, sizeof setup->machine - 1) != machine) {
     cli_fail(0, "the machine of the recording, %s, is not there: %s is simulated (--machine chooses another)", machine,

@@ -313,7 +313,7 @@ static int info(const arguments *a, trace_file *file) {
   if (a->verbose) sums_text(&s, &out);
   int status = a->json && !strcmp(a->json, "-") ? CLI_DONE : cli_print(&out);
   if (a->json && !status) status = cli_write_or_print(a->json, &json);
-  if (!about->whole || s.lost) status = CLI_BAD_FILE;
+  if (!about->whole || about->nameless || s.lost) status = CLI_BAD_FILE;
   sums_free(&s);
   free(out.chars);
   free(json.chars);
@@ -502,7 +502,8 @@ static int dump(const arguments *a, trace_file *file) {
     out.length = 0;
   }
   free(out.chars);
-  return damaged || !trace_file_information(file)->whole ? CLI_BAD_FILE : status;
+  const trace_file_info *about = trace_file_information(file);
+  return damaged || about->nameless || !about->whole ? CLI_BAD_FILE : status;
 }
 
 /* ---- check ---- */
@@ -520,7 +521,7 @@ static int check(const arguments *a, trace_file *file) {
   if (s.unmatched)
     cli_fail(0, "%s: %" PRIu64 " marks of offload candidates do not match; the first: %s", a->file, s.unmatched,
              s.first_unmatched);
-  bool good = about->whole && !s.lost && !s.unmatched;
+  bool good = about->whole && !about->nameless && !s.lost && !s.unmatched;
   if (good)
     ff_text_add(&out,
                 "%s: good: %" PRIu64 " frame%s, %" PRIu64 " operation%s, %" PRIu64
@@ -541,6 +542,8 @@ static int check(const arguments *a, trace_file *file) {
 static int cut(const arguments *a, trace_file *file) {
   ff_error error;
   trace_copied copied;
+  if (trace_file_information(file)->nameless && !a->selection.repair)
+    return cli_fail(CLI_BAD_FILE, "%s: nothing is written (--repair makes a trace without what is lost)", a->file);
   ff_status failed = trace_file_copy(file, a->output, &a->selection, say, &copied, &error);
   if (failed)
     return cli_fail(failed == FF_PARSE ? CLI_BAD_FILE : CLI_FAILED, "%s%s", error.message,
@@ -586,6 +589,8 @@ static int trace_command(int argc, char **argv) {
   if (cli_keep_input(a.file, (const char *const[]){a.json}, 1)) return CLI_USAGE;
   if (kind_refused(a.file, KIND_TRACE)) return CLI_BAD_FILE;
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  if (trace_file_information(file)->nameless)
+    cli_fail(0, "%s: its first frame is damaged; lost: the program's name, and the machine of the recording", a.file);
   int (*const actions[])(const arguments *, trace_file *) = {info, dump, check, cut};
   int status = actions[a.action](&a, file);
   trace_file_close(file);
