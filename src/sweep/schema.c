@@ -174,6 +174,8 @@ static ff_status make_view(sqlite3 *db, const char *path, ff_error *error) {
 ff_status schema_check(sqlite3 *db, const char *path, bool writing, ff_error *error) {
   int64_t application = schema_number(db, "PRAGMA application_id"), version = schema_number(db, "PRAGMA user_version");
   int64_t things = schema_number(db, "SELECT count(*) FROM sqlite_master");
+  if (things < 0 && (sqlite3_errcode(db) & 0xff) == SQLITE_BUSY)
+    return ff_fail(error, FF_IO, "%s: cannot be read now: another process is writing it", path);
   if (things < 0)
     return ff_fail(error, FF_INVALID, "%s: is not a database of farfault sweep: %s", path, sqlite3_errmsg(db));
   if (writing && !application && !things) return FF_OK; /* empty: a new one, or one that was being made */

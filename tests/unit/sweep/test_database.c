@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 
 #include "sweep/database.h"
+#include "sweep/schema.h"
 #include "trace/file.h"
 
 static char folder[64];
@@ -262,6 +263,26 @@ static void other_files(void **state) {
   unmake(&m);
 }
 
+/* While another process writes, a file is not said to be something else. */
+static void being_written(void **state) {
+  made m;
+  ff_error error;
+  sqlite3 *writer, *reader;
+  make(&m, TOP "memory: copy\n");
+  sweep_database_close(open_one(&m));
+  assert_int_equal(sqlite3_open(m.path, &writer), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(writer, "PRAGMA journal_mode=DELETE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_open(m.path, &reader), SQLITE_OK);
+  assert_int_equal(schema_check(reader, m.path, false, &error), FF_IO);
+  assert_non_null(strstr(error.message, "s.db: cannot be read now: another process is writing it"));
+  assert_int_equal(sqlite3_exec(writer, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(schema_check(reader, m.path, false, &error), FF_OK);
+  sqlite3_close(reader);
+  sqlite3_close(writer);
+  unlink(m.path);
+  unmake(&m);
+}
+
 static int make_folder(void **state) {
   char trace[96];
   trace_file_writer *writer;
@@ -279,8 +300,9 @@ static int remove_folder(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(in_and_out), cmocka_unit_test(numbers),
-                                     cmocka_unit_test(keys),       cmocka_unit_test(one_writer),
-                                     cmocka_unit_test(formats),    cmocka_unit_test(other_files)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(in_and_out),   cmocka_unit_test(numbers),
+                                     cmocka_unit_test(keys),         cmocka_unit_test(one_writer),
+                                     cmocka_unit_test(formats),      cmocka_unit_test(other_files),
+                                     cmocka_unit_test(being_written)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
