@@ -8,6 +8,7 @@
  * works in the primary context, which it makes current by itself: a program that uses both APIs therefore has a current
  * context without asking for one. */
 #define _GNU_SOURCE
+#include "base/forks.h"
 #include "driver/driver_api/libcuda.h"
 
 #include <dlfcn.h>
@@ -39,6 +40,7 @@ struct CUctx_st {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 /* the live ones that cuCtxCreate made, and those of green contexts */
 static struct CUctx_st *contexts, *gone;                                             /* `gone`: those that were */
 static struct CUctx_st primaries[ENGINE_DEVICES_MAX] = {{.id = 1, .primary = true}}; /* id 0: not asked for yet */

@@ -6,6 +6,7 @@
  *
  *   cuLinkCreate -> cuLinkAddData, cuLinkAddFile ... -> cuLinkComplete (links once to check, keeps the parts)
  *                -> cuModuleLoadData(the cubin)      -> engine_module_link */
+#include "base/forks.h"
 #include "driver/driver_api/libcuda.h"
 
 #include <pthread.h>
@@ -277,6 +278,7 @@ enum { LINK_CUBIN, LINK_PTX, LINK_FATBINARY, LINK_OBJECT, LINK_LIBRARY }; /* CUj
 /* All that are live: a program may hand in anything. */
 static FF_VEC(CUlinkState) links;
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(links_lock)
 
 static void link_remember(CUlinkState state) {
   pthread_mutex_lock(&links_lock);

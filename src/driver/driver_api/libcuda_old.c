@@ -5,6 +5,7 @@
  *
  * The forms whose addresses had 32 bits are not here: there is no memory that they could name. What always holds: what
  * is remembered of a function is found by its handle, and a handle is asked for validity before it is used. */
+#include "base/forks.h"
 #include "driver/driver_api/libcuda.h"
 
 #include <pthread.h>
@@ -57,6 +58,7 @@ typedef struct prepared { /* of one function */
 } prepared;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 static FF_VEC(prepared) functions; /* as many as a program has launched this way; never freed */
 
 /* With the lock held. */

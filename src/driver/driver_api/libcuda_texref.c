@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/forks.h"
 #include "base/memory.h"
 #include "driver/driver_api/libcuda_array.h"
 
@@ -25,6 +26,7 @@ typedef reference *CUtexref, *CUsurfref;
 
 static reference *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 
 /* ---- finding ---- */
 

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/forks.h"
 #include "compile/compile.h"
 #include "driver/engine/engine_array.h"
 #include "driver/engine/engine_clock.h"
@@ -65,17 +66,19 @@ void engine_say(const char *format, ...) {
   va_end(arguments);
 }
 
+static pthread_mutex_t saying = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(saying)
+
 /* Keys that were said; its own lock, because it is used inside and outside the engine's. */
 static bool said_before(const char *key) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static ff_map said;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&saying);
   bool before = ff_map_get(&said, key) != NULL;
   if (!before) {
     char *copy = ff_strdup(key); /* lives as long as the process: the map borrows it */
     ff_map_set(&said, copy, copy);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&saying);
   return before;
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/forks.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "driver/engine/engine.h"
@@ -32,6 +33,7 @@ typedef struct library {
 
 static FF_VEC(library) libraries;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 
 static const char *file_name(const char *path) { return strrchr(path, '/') ? strrchr(path, '/') + 1 : path; }
 

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/forks.h"
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_peer.h"
@@ -24,6 +25,7 @@ enum { NO_SYNC_BEFORE = 1, NO_SYNC_AFTER = 2 }; /* CUDA_COOPERATIVE_LAUNCH_MULTI
 /* held for a whole call, so that no other's kernels come between what its streams wait for and its own; the engine's
  * lock comes after it */
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(launching)
 static FF_VEC(uint64_t) rooms; /* each has ROOM_MEETINGS words */
 static size_t latest;          /* of all words, the one that was used last */
 

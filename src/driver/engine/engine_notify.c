@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is registered for news of devices (engine_notify.h): a list, as a program has one or two. */
+#include "base/forks.h"
 #include "driver/engine/engine_notify.h"
 
 #include <pthread.h>
@@ -13,6 +14,7 @@ struct engine_notify {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 static engine_notify *first;
 
 cudaError_t engine_notify_add(int device, engine_notify_call *call, engine_notify **registered) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resources of green contexts (engine_resource.h). Any SMs can be scheduled together here: which of them a real GPU has
  * in one processing cluster is not in the machine file. */
+#include "base/forks.h"
 #include "driver/engine/engine_resource.h"
 
 #include <pthread.h>
@@ -29,6 +30,7 @@ struct engine_descriptor {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 static engine_descriptor *descriptors;
 static uint32_t splits;
 

@@ -5,11 +5,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/forks.h"
 #include "base/memory.h"
 #include "driver/private_runtimes/private_runtimes.h"
 
 static FF_VEC(const void *) objects; /* where they are loaded */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 static atomic_bool any; /* most processes have none: they need not look */
 
 static const void *object_of(const void *address) {

@@ -3,6 +3,7 @@
  * under a shared lock: there are as many values as runtimes times contexts in use, a dozen. */
 #include <pthread.h>
 
+#include "base/forks.h"
 #include "base/memory.h"
 #include "driver/private_runtimes/private_runtimes.h"
 
@@ -14,6 +15,7 @@ typedef struct stored {
 
 static FF_VEC(stored) values;
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+FF_FREE_IN_CHILD_RW(lock)
 
 static CUresult resolve(CUcontext *context) {
   if (!*context) *context = libcuda_current();

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/forks.h"
 #include "base/memory.h"
 #include "driver/private_runtimes/private_runtimes.h"
 #include "driver/properties.h"
@@ -73,6 +74,7 @@ typedef struct loaded {
 } loaded;
 static FF_VEC(loaded) loads;
 static pthread_mutex_t loads_lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(loads_lock)
 
 static CUresult load_once(CUmodule *module, const void *code) {
   for (size_t i = 0; i < loads.count; i++)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/forks.h"
 #include "base/memory.h"
 #include "driver/runtime_api/cudart.h"
 
@@ -25,6 +26,7 @@ typedef struct registered {
 } registered;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 static registered *table; /* open addressing; host == NULL: empty */
 static size_t table_count, table_capacity;
 

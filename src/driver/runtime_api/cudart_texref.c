@@ -6,6 +6,7 @@
  * A reference becomes a texture object when something is bound to it, with the settings that the host variable has
  * then; its handle goes into the module's .texref variable. `all` has one entry per registered host variable,
  * found by its address. */
+#include "base/forks.h"
 #include "driver/runtime_api/cudart_array.h"
 
 #if CUDART_MAJOR == 11
@@ -36,6 +37,7 @@ typedef struct reference {
 
 static FF_VEC(reference) all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 
 static reference *find(const void *host, bool surface) {
   for (size_t n = 0; host && n < all.count; n++)

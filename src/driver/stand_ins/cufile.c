@@ -7,6 +7,7 @@
  * Calls on a stream wait for what is in it and then move the data; so does each request of a batch when it is
  * submitted. One lock holds for all of it. */
 #define _GNU_SOURCE /* O_DIRECT */
+#include "base/forks.h"
 #include "driver/stand_ins/cufile.h"
 
 #include <dlfcn.h>
@@ -70,6 +71,7 @@ typedef struct batch {
 } batch;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 static FF_VEC(open_file *) files;
 static FF_VEC(registered) buffers;
 static FF_VEC(batch *) batches;
