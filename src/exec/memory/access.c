@@ -143,11 +143,27 @@ static void slot_read(core_warp *w, const exec_access *a, uint32_t operand, uint
 /* 4, 8 and 16 bytes (aligned, as they are here) go in one piece, so that other threads see all of them or none. */
 typedef uint64_t two_words __attribute__((vector_size(16)));
 
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize_thread)) /* it takes them for two accesses of 8 bytes that nothing guards */
+#endif
+static two_words
+read_two(const void *host) {
+  return *(const volatile two_words *)host;
+}
+
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize_thread))
+#endif
+static void
+write_two(void *host, const uint64_t words[2]) {
+  *(volatile two_words *)host = (two_words){words[0], words[1]};
+}
+
 static void read_whole(unsigned char *data, const void *host, uint32_t bytes) {
   if (bytes == 4) memcpy(data, &(uint32_t){__atomic_load_n((const uint32_t *)host, __ATOMIC_RELAXED)}, 4);
   else if (bytes == 8) memcpy(data, &(uint64_t){__atomic_load_n((const uint64_t *)host, __ATOMIC_RELAXED)}, 8);
   else if (bytes == 16) {
-    two_words words = *(const volatile two_words *)host;
+    two_words words = read_two(host);
     memcpy(data, &words, 16);
   } else memcpy(data, host, bytes);
 }
@@ -161,7 +177,7 @@ static void write_whole(void *host, const unsigned char *data, uint32_t bytes) {
   memcpy(words, data, bytes);
   if (bytes == 4) __atomic_store_n((uint32_t *)host, (uint32_t)words[0], __ATOMIC_RELAXED);
   else if (bytes == 8) __atomic_store_n((uint64_t *)host, words[0], __ATOMIC_RELAXED);
-  else *(volatile two_words *)host = (two_words){words[0], words[1]};
+  else write_two(host, words);
 }
 
 static void move_lane(core_warp *w, const exec_access *a, uint32_t lane, const core_target *at) {
