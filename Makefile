@@ -66,7 +66,7 @@ gpu-check: all
 	@scripts/gpu-check.sh $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-check-all $(BUILD)-threads
+	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-check-all $(BUILD)-threads $(BUILD)-races
 
 # The documentation site, $(BUILD)/site/index.html: MkDocs from PyPI, in a virtual environment of the build folder.
 .PHONY: site

@@ -6,10 +6,10 @@
 #                 unit tests, whole-program tests without workloads, each fuzz target for its share of a quarter of a minute
 #              The first has the interpreter for this machine's best instruction set, the second also for the baseline, which is compiled with checks.
 #   check-all  the same with every test and instruction set in both, more random programs, four minutes of fuzzing, and the branch-coverage figure
-#              (BUILD-check is made anew); and a third, small build (BUILD-threads) with ThreadSanitizer: libfarfault, called from several threads on
-#              the model driver
+#              (BUILD-check is made anew); and two further, small builds with ThreadSanitizer: BUILD-threads, libfarfault called from several threads on
+#              the model driver, and BUILD-races, what the virtual GPU's threads and those of simulations share
 # The last line is "N passed, N failed". JOBS: how many at once; FUZZ_SECONDS: for all targets together.
-# WERROR=OFF: a warning does not end the builds 2 and 3.
+# WERROR=OFF: a warning does not end the builds but the first.
 set -uo pipefail
 build=$1
 mode=${2:-test}
@@ -148,6 +148,26 @@ if [[ $mode == check-all ]]; then
   else
     tail -30 "$threads/build.log"
     count 1 "the build with ThreadSanitizer"
+  fi
+
+  say "the virtual GPU with ThreadSanitizer"
+  races=$build-races
+  # Those in which threads meet; all unit tests of base/, trace/, exec/, session/ and driver/ can be built there.
+  raced=(driver_test_threads driver_test_behind driver_test_green_far driver_test_graph_values driver_test_device_runtime exec_test_core_launch
+    session_test_session trace_test_stream)
+  mkdir -p "$races"
+  if ! setarch -R true 2>/dev/null; then
+    echo "left out: this system keeps programs from having the same addresses each time (setarch -R), which ThreadSanitizer needs"
+  elif cmake -S . -B "$races" -G Ninja -DFARFAULT_WERROR="$werror" -DFARFAULT_WORKLOADS=OFF -DFARFAULT_ISAS=native -DFARFAULT_SANITIZE_THREADS=ON >"$races/build.log" 2>&1 &&
+    cmake --build "$races" -j "$jobs" --target "${raced[@]}" >>"$races/build.log" 2>&1; then
+    export FARFAULT_MACHINES=$PWD/machines TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 # a test forks
+    for test in "${raced[@]}"; do
+      setarch -R "$races/tests/$test" >"$races/$test.log" 2>&1
+      count $? "$test with ThreadSanitizer: $races/$test.log"
+    done
+  else
+    tail -30 "$races/build.log"
+    count 1 "the build of the virtual GPU with ThreadSanitizer"
   fi
 fi
 
