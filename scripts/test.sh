@@ -160,7 +160,7 @@ if [[ $mode == check-all ]]; then
     echo "left out: this system keeps programs from having the same addresses each time (setarch -R), which ThreadSanitizer needs"
   elif cmake -S . -B "$races" -G Ninja -DFARFAULT_WERROR="$werror" -DFARFAULT_WORKLOADS=OFF -DFARFAULT_ISAS=native -DFARFAULT_SANITIZE_THREADS=ON >"$races/build.log" 2>&1 &&
     cmake --build "$races" -j "$jobs" --target "${raced[@]}" >>"$races/build.log" 2>&1; then
-    export FARFAULT_MACHINES=$PWD/machines TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 # a test forks
+    export FARFAULT_MACHINES=$PWD/machines FARFAULT_CHECK=2 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 # a test forks
     for test in "${raced[@]}"; do
       setarch -R "$races/tests/$test" >"$races/$test.log" 2>&1
       count $? "$test with ThreadSanitizer: $races/$test.log"
