@@ -354,9 +354,12 @@ static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kern
   return error;
 }
 
+/* Without the lock, which the end of the process may not get. */
+static engine_phase phase_now(void) { return __atomic_load_n(&ff_engine.phase, __ATOMIC_ACQUIRE); }
+
 static cudaError_t enter(bool wait_for_host_functions, bool wait_for_kernel) {
   if (thread_in_callback) return cudaErrorNotPermitted;
-  if (ff_engine.phase == ENGINE_NEW) engine_clock_find();
+  if (phase_now() == ENGINE_NEW) engine_clock_find();
   engine_clock_enter();
   cudaError_t error = enter_locked(wait_for_host_functions, wait_for_kernel);
   if (error) engine_clock_leave();
@@ -378,7 +381,7 @@ cudaError_t engine_start(void) {
   return error;
 }
 
-bool engine_started(void) { return ff_engine.phase == ENGINE_READY; }
+bool engine_started(void) { return phase_now() == ENGINE_READY; }
 const machine_spec *engine_machine(void) { return ff_engine.machine; }
 uint64_t engine_gpu_memory(void) { return ff_engine.gpu_memory; }
 
@@ -386,7 +389,7 @@ static void (*_Atomic before_reset)(int device);
 void engine_reset_tell(void (*function)(int device)) { before_reset = function; }
 
 cudaError_t engine_reset(int device) {
-  if (ff_engine.phase == ENGINE_NEW) return cudaSuccess; /* nothing to reset */
+  if (phase_now() == ENGINE_NEW) return cudaSuccess; /* nothing to reset */
   void (*tell)(int device) = before_reset;
   if (tell && engine_started()) tell(device);
   cudaError_t error = engine_enter();
@@ -423,9 +426,10 @@ __attribute__((destructor)) void engine_finish(void) {
   engine_clock_enter(); /* deadlines are the host's */
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_sec += FINISH_PATIENCE_SECONDS;
-  engine_phase before = ff_engine.phase;
-  if (before == ENGINE_READY) ff_engine.phase = ENGINE_FINISHED; /* also tells host functions */
-  ff_engine.stop = true;
+  engine_phase before = phase_now();
+  if (before == ENGINE_READY) /* also tells host functions */
+    __atomic_store_n(&ff_engine.phase, ENGINE_FINISHED, __ATOMIC_RELEASE);
+  __atomic_store_n(&ff_engine.stop, true, __ATOMIC_RELEASE);
   /* Inside a launch the lock is held for it, by this thread or by one that waits for this one. */
   int locked = exec_is_inside() ? EDEADLK : pthread_mutex_timedlock(&ff_engine.lock, &until);
   if (before == ENGINE_READY && !locked && ff_check_level >= 2) {

@@ -192,7 +192,7 @@ static void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_
   uint64_t total = add_shared(launch, &launch->executed, block->counted);
   block->counted = 0;
   if (block->index > __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED)) longjmp(block->worker->escape, 1);
-  bool cancelled = launch->config->cancel && *launch->config->cancel;
+  bool cancelled = launch->config->cancel && __atomic_load_n(launch->config->cancel, __ATOMIC_RELAXED);
   if ((cancelled || too_many(launch, total)) && w->active && !is_parked(block, w)) stop_at(w, total);
 }
 
@@ -200,7 +200,7 @@ static void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_
 static void check_start(core_block *block) {
   core_launch *launch = block->launch;
   uint64_t total = __atomic_load_n(&launch->executed, __ATOMIC_RELAXED);
-  bool cancelled = launch->config->cancel && *launch->config->cancel;
+  bool cancelled = launch->config->cancel && __atomic_load_n(launch->config->cancel, __ATOMIC_RELAXED);
   if (!cancelled && !too_many(launch, total)) return;
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
