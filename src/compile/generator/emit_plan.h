@@ -81,6 +81,8 @@ void plan_free(plan *p);
  * b and there (the caller frees them). */
 void plan_find_meetings(plan *p);
 uint64_t *plan_written_apart(const plan *p, uint32_t b);
+/* Adds the slots that block b writes, and those that lie where it writes. */
+void plan_add_written(const plan *p, uint32_t b, uint64_t *written);
 /* Finds the hammocks (hammock_plan.c), when blocks are known. */
 void plan_find_hammocks(plan *p);
 /* What the instruction makes of values of which each source has one for all lanes, and of the slots. */

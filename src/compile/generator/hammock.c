@@ -12,7 +12,8 @@
  * launches that are told of no access take this way: what is told looks at the running split.
  *
  * Values pass from block to block through the frame, under the block's mask; those that were one for all lanes before
- * the branch, or linear, and that the region does not write, stay that. */
+ * the branch, or linear, stay that up to the block that writes them. Their slots are often others' behind their last
+ * use. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,9 @@ typedef struct hammock {
   uint32_t branch;                 /* the block before */
   lanes_scope outer;               /* at its end */
   value into[PLAN_HAMMOCK_BLOCKS]; /* variables: the lanes that come to each block */
+  /* slots of which some lanes may have written, at the block that is made: those of the blocks before it; of a loop all
+   * that it writes */
+  uint64_t *changed;
 } hammock;
 
 /* Does the plan take something for one number behind the region that the region writes? Then it is not for here. */
@@ -113,8 +117,9 @@ static void begin_part(const hammock *h) {
   g->shape_count = 0;
   for (uint32_t s = 0; s < h->p->slot_count; s++) {
     const gen_slot *outer = &h->outer.slots[s];
-    if ((outer->scalar || outer->affine.base) && !plan_has(h->plan->written, s))
-      g->slots[s] = (gen_slot){.scalar = outer->scalar, .affine = outer->affine, .stale = true};
+    if ((!outer->scalar && !outer->affine.base) || plan_has(h->changed, s)) continue;
+    bool in_frame = plan_has(h->plan->written, s); /* `begin` has put it there, if it is live */
+    g->slots[s] = (gen_slot){.scalar = outer->scalar, .affine = outer->affine, .stale = !in_frame};
   }
   g->mask = gen_lanes(g, g->active);
   LLVMBuildStore(g->b, g->active, g->lanes);
@@ -195,7 +200,13 @@ static void parts(hammock *h) {
   g->masked = true;
   g->rounds = h->plan->loop;
   g->full = false;
-  for (uint32_t c = 0; c < h->plan->count; c++) part(h, c);
+  h->changed = ff_alloc(h->p->words * sizeof *h->changed);
+  if (h->plan->loop) memcpy(h->changed, h->plan->written, h->p->words * sizeof *h->changed);
+  for (uint32_t c = 0; c < h->plan->count; c++) {
+    part(h, c);
+    plan_add_written(h->p, h->plan->inside[c], h->changed);
+  }
+  free(h->changed);
   g->rounds = false;
 }
 

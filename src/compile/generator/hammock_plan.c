@@ -62,17 +62,20 @@ static bool pass(const plan *p, plan_hammock *h, front *f, uint32_t b) {
   return true;
 }
 
+void plan_add_written(const plan *p, uint32_t b, uint64_t *written) {
+  for (uint32_t n = p->blocks[b].first; n < p->blocks[b].end; n++)
+    for (uint32_t w = 0; w < p->code[n].write_count; w++) {
+      uint32_t slot = p->slot_of[p->code[n].operands + p->code[n].read_count + w], twin = slot;
+      do {
+        plan_add(written, twin);
+        twin = p->slots[twin].twin;
+      } while (twin != slot);
+    }
+}
+
 static void find_written(const plan *p, plan_hammock *h) {
   h->written = ff_alloc(p->words * sizeof *h->written);
-  for (uint32_t c = 0; c < h->count; c++)
-    for (uint32_t n = p->blocks[h->inside[c]].first; n < p->blocks[h->inside[c]].end; n++)
-      for (uint32_t w = 0; w < p->code[n].write_count; w++) {
-        uint32_t slot = p->slot_of[p->code[n].operands + p->code[n].read_count + w], twin = slot;
-        do {
-          plan_add(h->written, twin);
-          twin = p->slots[twin].twin;
-        } while (twin != slot);
-      }
+  for (uint32_t c = 0; c < h->count; c++) plan_add_written(p, h->inside[c], h->written);
 }
 
 /* The branch at the end of block b leads back to `first`, else to `out`: is that such a loop? */
