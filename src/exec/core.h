@@ -113,6 +113,7 @@ struct exec_function {
   uint32_t count;
   unsigned char *constants; /* the pool, 64-byte aligned */
   uint32_t frame_bytes;     /* registers, parameters, load numbers */
+  uint32_t frame_class;     /* of such frames in the pool (frame.c) */
   uint32_t zero_bytes;      /* the first part of a new frame: must be zero */
   uint32_t local_bytes;     /* one activation's local memory, a multiple of 16 */
   uint32_t stack_bytes;     /* what one activation takes of the thread's stack */
@@ -210,7 +211,8 @@ typedef struct exec_sync {
   uint8_t absolute; /* redux.f32 .abs */
   uint8_t nan;      /* redux.f32 .NaN */
   uint8_t constant; /* shfl: b and c are constants: `lane` and `valid` hold */
-  uint8_t plain;    /* barrier: of all threads of the block, its number a constant, without a result */
+  uint8_t plain;    /* barrier: of all threads of the block, without a result, and its number is */
+  uint8_t number;   /* this constant */
   uint32_t valid;
   uint32_t lane[EXEC_LANES];
 } exec_sync;
@@ -593,8 +595,11 @@ static inline void core_count(core_warp *w, uint32_t end) {
 }
 
 /* ---- frames (frame.c) ---- */
-exec_frame *core_frame_new(core_worker *worker, const exec_function *function);
-void core_frame_free(core_worker *worker, exec_frame *frame);
+uint32_t core_frame_class(uint32_t frame_bytes);
+static inline void core_frame_free(core_worker *worker, exec_frame *frame) {
+  frame->parent = worker->frames[frame->size_class];
+  worker->frames[frame->size_class] = frame;
+}
 void core_frames_trim(core_worker *worker); /* gives pooled frames back to the host */
 /* The running split enters / leaves a function. i is the call / the ret. */
 void core_call(core_warp *w, const exec_instr *i, const exec_function *callee);

@@ -695,6 +695,7 @@ exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint
   decode_emit(&d, func->entry ? EXEC_FLOW_EXIT : EXEC_FLOW_RET)->aux = 1; /* the end of the text: not an instruction */
   out->loads_offset = d.temp_base + d.most_temps * DECODE_TEMP_BYTES;
   out->frame_bytes = out->loads_offset + ((out->load_count * 4 + 63) & ~63u);
+  out->frame_class = core_frame_class(out->frame_bytes);
   finish(&d, first_of);
   if (ff_check_level >= 2) exec_function_check(out);
   ptx_cfg_free(d.cfg);

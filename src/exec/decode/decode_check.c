@@ -46,6 +46,7 @@ void exec_function_check(const exec_function *f) {
   check_order(f);
   for (uint32_t i = 0; i < f->count; i++) check_instruction(f, &f->code[i]);
   check_units(f);
-  FF_ASSERT(f->zero_bytes <= f->loads_offset && f->loads_offset + f->load_count * 4 <= f->frame_bytes);
+  FF_ASSERT(f->zero_bytes % 64 == 0 && f->zero_bytes <= f->loads_offset &&
+            f->loads_offset + f->load_count * 4 <= f->frame_bytes);
   for (uint32_t r = 1; r < f->region_count; r++) FF_ASSERT(f->regions[r - 1].mark.entry < f->regions[r].mark.entry);
 }

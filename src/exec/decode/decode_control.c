@@ -214,7 +214,10 @@ bool decode_barrier(decoder *d) {
   if (instr->operand_count > 1 && !decode_source(d, &instr->operands[1], PTX_U32, &src[1])) return false;
   if (arrive && src[1] == EXEC_NO_OFFSET) return decode_fail(d, "bar.arrive without a thread count");
   exec_sync *sync = new_sync(d, EXEC_SYNC_BARRIER, arrive ? EXEC_BARRIER_ARRIVE : EXEC_BARRIER_SYNC);
-  sync->plain = !arrive && src[1] == EXEC_NO_OFFSET && (src[0] & 1);
+  const ptx_operand *number = &instr->operands[0];
+  sync->plain = !arrive && src[1] == EXEC_NO_OFFSET && number->kind == PTX_OPERAND_INT &&
+                (uint64_t)number->bits < EXEC_CLUSTER_BARRIER;
+  sync->number = sync->plain ? (uint8_t)number->bits : 0;
   return emit_sync(d, sync, src, 0, 0) != NULL;
 }
 

@@ -235,8 +235,8 @@ static bool waits_for_all(const core_warp *w, const exec_sync *sync) {
 core_arrival core_barrier_arrive_whole(core_warp *w, const exec_instr *i) {
   if (!waits_for_all(w, sync_of(i))) return ARRIVED_NOT;
   core_block *block = w->block;
-  uint32_t id = *exec_u32(&w->x, i->src[0]);
-  if (id >= EXEC_CLUSTER_BARRIER || (block->parked && block->parked_at != id)) return ARRIVED_NOT;
+  uint32_t id = sync_of(i)->number;
+  if (block->parked && block->parked_at != id) return ARRIVED_NOT;
   core_barrier *barrier = &block->barriers[id];
   /* others have come in parts, or with a count, or without waiting */
   if (barrier->arrived != block->parked_threads) return ARRIVED_NOT;

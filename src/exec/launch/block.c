@@ -185,15 +185,19 @@ static uint64_t add_shared(const core_launch *launch, uint64_t *counter, uint64_
 static bool is_parked(const core_block *block, const core_warp *w) { return block->parked >> w->index & 1; }
 
 /* Adds to the launch's total of warp instructions, and stops for the reasons that are looked at now and then. */
-static void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_t least) {
+static void count_all(core_block *block, core_warp *w) {
   core_launch *launch = block->launch;
-  block->counted += w->executed - before;
-  if (block->counted < least) return;
   uint64_t total = add_shared(launch, &launch->executed, block->counted);
   block->counted = 0;
   if (block->index > __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED)) longjmp(block->worker->escape, 1);
   bool cancelled = launch->config->cancel && __atomic_load_n(launch->config->cancel, __ATOMIC_RELAXED);
   if ((cancelled || too_many(launch, total)) && w->active && !is_parked(block, w)) stop_at(w, total);
+}
+
+/* The same of a turn, once it is worth it. */
+static inline void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_t least) {
+  block->counted += w->executed - before;
+  if (block->counted >= least) count_all(block, w);
 }
 
 /* A grid of many short blocks is stopped between two of them. */
@@ -324,7 +328,8 @@ static block_result run_turns(core_block *block) {
     } else {
       count_turn(block, w, before, COUNT_STEP);
     }
-    if (waits_at_barriers(block, w) && block->live_threads) {
+    bool news = w->polls || block->seen_barriers != block->barrier_count; /* else it waits no more than before */
+    if (news && waits_at_barriers(block, w) && block->live_threads) {
       block->polled = block->looks >= EXEC_SPIN_POLLS;
       return BLOCK_YIELD;
     }
@@ -342,15 +347,20 @@ block_result core_block_run(core_block *block) {
 /* ---- the end ---- */
 
 static void collect_stats(core_block *block) {
-  exec_stats *stats = &block->worker->stats;
+  exec_stats *stats = &block->worker->stats, sum = {0};
   for (uint32_t n = 0; n < block->warp_count; n++) {
     const core_warp *w = &block->warps[n];
-    stats->warp_instructions += w->executed;
-    stats->thread_instructions += w->thread_executed;
-    stats->warp_accesses += w->accesses;
-    stats->sectors += w->sectors;
-    stats->divergent_branches += w->diverged;
+    sum.warp_instructions += w->executed;
+    sum.thread_instructions += w->thread_executed;
+    sum.warp_accesses += w->accesses;
+    sum.sectors += w->sectors;
+    sum.divergent_branches += w->diverged;
   }
+  stats->warp_instructions += sum.warp_instructions;
+  stats->thread_instructions += sum.thread_instructions;
+  stats->warp_accesses += sum.warp_accesses;
+  stats->sectors += sum.sectors;
+  stats->divergent_branches += sum.divergent_branches;
   stats->barriers += block->barrier_count;
 }
 

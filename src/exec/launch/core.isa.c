@@ -192,6 +192,21 @@ static bool ends_here(const core_warp *w) {
          !w->other_count && !w->trace;
 }
 
+/* That warp ends. Where nothing else of its block looks at that: what core_exit does. */
+INLINE void end_here(core_warp *w) {
+  core_block *block = w->block;
+  core_count(w, w->pc->index + !w->pc->aux);
+  if (w->active != EXEC_ALL_LANES || block->barriers_waiting || block->tensor || block->cluster->arrived) {
+    core_exit(w, w->pc);
+    return;
+  }
+  core_frame_free(w->worker, w->frame);
+  w->live = w->active = 0;
+  block->live_threads -= EXEC_LANES;
+  block->cluster->live -= EXEC_LANES;
+  block->idle_turns = block->busy_turns = 0;
+}
+
 /* Code for full warps has left the warp at w->pc. True: that was a barrier, and the warp goes on behind it. False:
  * *turn says what became of it. */
 INLINE bool pass_end(core_warp *w, uint8_t attention, native_turn *turn) {
@@ -201,31 +216,40 @@ INLINE bool pass_end(core_warp *w, uint8_t attention, native_turn *turn) {
   }
   *turn = NATIVE_LEFT;
   if (!ends_here(w)) return false;
-  core_count(w, w->pc->index + !w->pc->aux);
-  core_exit(w, w->pc);
+  end_here(w);
   *turn = NATIVE_ENDS;
   return false;
 }
 
+/* A whole warp begins in compiled code and comes to its end there, as most do: true. False: `how` that code has
+ * returned. */
+INLINE bool run_through(core_warp *w, uint32_t *how) {
+  *how = w->launch->native->full(w, 0, &ISA(exec_native_calls));
+  if (UNLIKELY(*how != EXEC_NATIVE_EXIT || !ends_here(w))) return false;
+  end_here(w);
+  return true;
+}
+
+#define NOT_ASKED UINT32_MAX
+
 /* Compiled code goes on at w->pc. known: since compiled code for full warps left it at the barrier before w->pc, its
- * frame has not changed. attention: step.attention. */
-static native_turn run_native(core_warp *w, uint8_t attention, bool known) {
+ * frame has not changed. attention: step.attention. how: NOT_ASKED, or what code for full warps has just returned. */
+static native_turn run_native(core_warp *w, uint8_t attention, bool known, uint32_t how) {
   const exec_function *function = w->function;
   const exec_native_code *code = &w->launch->native[function->number];
   const exec_frame *frame = w->frame;
   native_turn turn;
-  uint32_t how;
-  do {
+  for (;; how = NOT_ASKED) {
     uint32_t number = (uint32_t)(w->pc - function->code);
-    bool whole = w->active == UINT32_MAX && !w->ready_count;
-    how = EXEC_NATIVE_DECLINE;
-    if (UNLIKELY(w->kept_places && !(known && whole))) settle_kept(w);
-    if (whole) {
-      how = code->full(w, number | (known ? EXEC_NATIVE_KNOWN : 0), &ISA(exec_native_calls));
-      if (how == EXEC_NATIVE_EXIT) {
-        if (!pass_end(w, attention, &turn)) return turn;
-        how = EXEC_NATIVE_AGAIN;
-      }
+    if (how == NOT_ASKED) {
+      bool whole = w->active == UINT32_MAX && !w->ready_count;
+      if (UNLIKELY(w->kept_places && !(known && whole))) settle_kept(w);
+      how = whole ? code->full(w, number | (known ? EXEC_NATIVE_KNOWN : 0), &ISA(exec_native_calls))
+                  : EXEC_NATIVE_DECLINE;
+    }
+    if (how == EXEC_NATIVE_EXIT) {
+      if (!pass_end(w, attention, &turn)) return turn;
+      how = EXEC_NATIVE_AGAIN;
     }
     known = how == EXEC_NATIVE_AGAIN && w->active == UINT32_MAX;
     if (how == EXEC_NATIVE_DECLINE) {
@@ -233,7 +257,8 @@ static native_turn run_native(core_warp *w, uint8_t attention, bool known) {
       if (any) how = any(w, number, &ISA(exec_native_calls));
       else exec_native_wish(w->launch);
     }
-  } while (how == EXEC_NATIVE_AGAIN && w->frame == frame);
+    if (how != EXEC_NATIVE_AGAIN || w->frame != frame) break;
+  }
   if (how == EXEC_NATIVE_YIELD) return NATIVE_GIVES_WAY;
   return how == EXEC_NATIVE_AGAIN ? NATIVE_GOES_ON : NATIVE_LEFT;
 }
@@ -245,12 +270,11 @@ INLINE bool was_known(const core_warp *w, const exec_instr *known) {
          (w->pc->attention & EXEC_ATTEND_NATIVE);
 }
 
-/* Begins a whole warp in compiled code? */
+/* Begins a whole warp in compiled code? The kernel is the first of its functions. */
 INLINE bool starts_compiled(core_warp *w) {
   const exec_native_code *native = __atomic_load_n(&w->launch->native, __ATOMIC_ACQUIRE);
   const exec_function *kernel = w->frame->function;
-  if (!native || !native[kernel->number].full || w->active != EXEC_ALL_LANES || w->trace ||
-      !(w->pc->attention & EXEC_ATTEND_NATIVE))
+  if (!native || !native->full || w->active != EXEC_ALL_LANES || w->trace || !(w->pc->attention & EXEC_ATTEND_NATIVE))
     return false;
   w->function = kernel;
   w->x.base[0] = w->frame->registers;
@@ -276,10 +300,11 @@ warp_turn ISA(core_run)(core_warp *w);
 warp_turn ISA(core_run)(core_warp *w) {
   const exec_instr *known = w->known;
   w->known = NULL;
-  if (LIKELY(was_known(w, known))) return go_on(w, run_native(w, 0, true));
+  if (LIKELY(was_known(w, known))) return go_on(w, run_native(w, 0, true, NOT_ASKED));
   if (!w->started) {
     core_warp_start(w);
-    if (starts_compiled(w)) return go_on(w, run_native(w, 0, false));
+    uint32_t how;
+    if (starts_compiled(w)) return run_through(w, &how) ? TURN_DONE : go_on(w, run_native(w, 0, false, how));
   }
   if (!w->active && !core_pick(w)) return none_runs(w);
   return interpret(w, known, NULL);
@@ -322,7 +347,7 @@ static __attribute__((noinline)) warp_turn interpret(core_warp *w, const exec_in
         at.skip = NULL;
       } else {
         w->pc = at.i;
-        native_turn turn = run_native(w, at.attention, at.i == known);
+        native_turn turn = run_native(w, at.attention, at.i == known, NOT_ASKED);
         known = NULL;
         if (turn > NATIVE_LEFT) return go_on(w, turn);
         enter(w, &at);

@@ -26,26 +26,34 @@ static size_t class_bytes(uint32_t size_class) {
   return ((size_t)1 << top) + ((size_t)(quarter + 1) << (top - 2));
 }
 
-exec_frame *core_frame_new(core_worker *worker, const exec_function *function) {
-  uint32_t size_class = class_of(sizeof(exec_frame) + function->frame_bytes);
+uint32_t core_frame_class(uint32_t frame_bytes) {
+  uint32_t size_class = class_of(sizeof(exec_frame) + frame_bytes);
   FF_ASSERT(size_class < CORE_SIZE_CLASSES);
-  exec_frame *frame = worker->frames[size_class];
-  if (frame) {
-    worker->frames[size_class] = frame->parent;
-  } else {
-    size_t bytes = class_bytes(size_class);
-    frame = ff_alloc_aligned(64, bytes);
-    frame->size_class = size_class;
-    worker->frame_bytes += bytes;
-  }
-  frame->function = function;
-  if (function->zero_bytes) memset(frame->registers, 0, function->zero_bytes);
+  return size_class;
+}
+
+static __attribute__((noinline)) exec_frame *add_frame(core_worker *worker, uint32_t size_class) {
+  size_t bytes = class_bytes(size_class);
+  exec_frame *frame = ff_alloc_aligned(64, bytes);
+  frame->size_class = size_class;
+  worker->frame_bytes += bytes;
   return frame;
 }
 
-void core_frame_free(core_worker *worker, exec_frame *frame) {
-  frame->parent = worker->frames[frame->size_class];
-  worker->frames[frame->size_class] = frame;
+/* `bytes` is a multiple of 64, and mostly 64 or 0: a call would take longer. */
+static inline void clear_cells(unsigned char *cells, uint32_t bytes) {
+  if (bytes > 256) memset(cells, 0, bytes);
+  else
+    for (uint32_t n = 0; n < bytes; n += 64) memset(cells + n, 0, 64);
+}
+
+static inline exec_frame *new_frame(core_worker *worker, const exec_function *function) {
+  exec_frame **pool = &worker->frames[function->frame_class], *frame = *pool;
+  if (__builtin_expect(frame != NULL, 1)) *pool = frame->parent;
+  else frame = add_frame(worker, function->frame_class);
+  frame->function = function;
+  clear_cells(frame->registers, function->zero_bytes);
+  return frame;
 }
 
 void core_frames_trim(core_worker *worker) {
@@ -82,7 +90,7 @@ static void start_local(core_warp *w, const exec_frame *frame, bool all) {
 
 void core_warp_start(core_warp *w) {
   const exec_function *kernel = w->launch->functions[0];
-  exec_frame *frame = core_frame_new(w->worker, kernel);
+  exec_frame *frame = new_frame(w->worker, kernel);
   frame->parent = NULL;
   frame->call = NULL;
   frame->lanes = w->present;
@@ -93,10 +101,10 @@ void core_warp_start(core_warp *w) {
   if (kernel->local_bytes) start_local(w, frame, true);
   w->frame = frame;
   w->pc = kernel->code;
-  w->active = w->live = w->present;
+  w->active = w->present; /* what all blocks' warps begin with is set (block.c) */
   w->active_count = core_lane_count(w->present);
   w->segment = 0;
-  w->ready_count = w->other_count = w->rotated = w->rotation = 0;
+  w->rotated = w->rotation = 0;
   w->next_key = EXEC_NO_KEY;
   w->started = true;
 }
@@ -211,7 +219,7 @@ void core_call(core_warp *w, const exec_instr *i, const exec_function *callee) {
                callee->name, callee->stack_bytes, w->launch->stack_limit - parent->stack, w->launch->stack_limit,
                parent->depth + 1);
   core_count(w, i->index + 1);
-  exec_frame *frame = core_frame_new(w->worker, callee);
+  exec_frame *frame = new_frame(w->worker, callee);
   frame->parent = parent;
   frame->call = i;
   frame->lanes = w->active;
