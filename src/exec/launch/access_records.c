@@ -8,6 +8,7 @@
  * Loads are numbered per warp from 1. The frame remembers for each register that loads write the number of the newest
  * one that has not been waited for (0: none). As in the hardware's scoreboard, that is per warp, not per lane. */
 #include "base/check.h"
+#include "exec/launch/spin.h"
 #include "exec/memory/access.h"
 #include "trace/coalesce.h"
 #include "trace/footprint.h"
@@ -30,6 +31,36 @@ void core_trace_issue(core_warp *w, uint32_t end) {
     trace_put_issue(w->trace, piece, 0, f->sfu_before[at + piece] - f->sfu_before[at],
                     f->fp64_before[at + piece] - f->fp64_before[at]);
     trace_count_units(w->trace, &f->units_before[at + piece], &f->units_before[at]);
+  }
+}
+
+/* How many of what is counted in `before` are among the first n instructions of a loop from `first` to `last`, round
+ * after round. */
+static uint32_t sum_of(const uint32_t *before, uint32_t first, uint32_t last, uint32_t n) {
+  uint32_t round = last + 1 - first;
+  return n / round * (before[last + 1] - before[first]) + before[first + n % round] - before[first];
+}
+
+void core_trace_rounds(core_warp *w, uint32_t first, uint32_t last, uint64_t rounds) {
+  FF_CHECK(w->segment == first && (!w->inside || !(w->active & ~w->inside)));
+  const exec_function *f = w->function;
+  uint32_t round = last + 1 - first, at = 0; /* `at`: instructions of this round that are counted already */
+  uint64_t n = rounds * round;
+  w->executed += n;
+  w->thread_executed += n * w->active_count;
+  w->budget -= (int32_t)n;
+  for (uint32_t piece; n; n -= piece, at = (at + piece) % round) {
+    uint32_t room = TRACE_ISSUE_MAX - w->trace->issue;
+    if (!room) room = TRACE_ISSUE_MAX; /* of a new one */
+    piece = n < room ? (uint32_t)n : room;
+    trace_put_issue(w->trace, piece, 0,
+                    sum_of(f->sfu_before, first, last, at + piece) - sum_of(f->sfu_before, first, last, at),
+                    sum_of(f->fp64_before, first, last, at + piece) - sum_of(f->fp64_before, first, last, at));
+    uint32_t whole = (at + piece) / round, rest = (at + piece) % round;
+    trace_counts end = f->units_before[first + rest], begin = f->units_before[first + at];
+    for (int i = 0; i < TRACE_UNIT_WORDS; i++)
+      end.word[i] += whole * (f->units_before[last + 1].word[i] - f->units_before[first].word[i]);
+    trace_count_units(w->trace, &end, &begin);
   }
 }
 

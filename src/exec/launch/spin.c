@@ -162,11 +162,11 @@ static void count_rounds(core_warp *w, const exec_instr *i, uint64_t rounds) {
     w->budget -= (int32_t)(rounds * instructions(spin));
     return;
   }
-  for (; rounds; rounds--) {
-    core_count(w, spin->last + 1);
-    w->segment = spin->first;
-    core_count(w, i->index);
-  }
+  if (!rounds) return;
+  core_count(w, spin->last + 1);
+  w->segment = spin->first;
+  core_trace_rounds(w, spin->first, spin->last, rounds - 1);
+  core_count(w, i->index);
 }
 
 void core_spin(exec_warp *x, const exec_instr *i) {

@@ -163,9 +163,18 @@ static void test_endless(void **state) {
   close_ptx(t);
 }
 
-/* The access stream's instructions: as many as were counted, none in a record of another kind. */
-static uint64_t issued(kernel_test *t, uint32_t n, uint64_t out, uint32_t *records) {
+/* What the access stream counts. */
+typedef struct stream_sums {
+  uint64_t instructions, fp64;
+  uint64_t units[TRACE_UNIT_COUNT];
+  uint32_t records; /* but for UNITS */
+} stream_sums;
+
+/* A launch's instructions: as many as were counted, none in a record of another kind. */
+static stream_sums issued(kernel_test *t, uint32_t n, uint64_t out) {
+  stream_sums sums = {0};
   trace_program *program = trace_program_create(0);
+  trace_program_units(program, true);
   trace_reader *reader = trace_reader_create(program);
   t->trace = trace_launch_create(program, 1, 1);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = t->trace});
@@ -175,34 +184,65 @@ static uint64_t issued(kernel_test *t, uint32_t n, uint64_t out, uint32_t *recor
   trace_chunk *chunk = trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
   trace_cursor cursor;
   const uint64_t *word;
-  uint64_t instructions = 0;
   trace_cursor_open(reader, chunk, 0, &cursor);
-  for (*records = 0; trace_word_kind(*(word = trace_cursor_next(reader, &cursor))) != TRACE_EXIT; ++*records)
-    if (trace_word_kind(*word) == TRACE_ISSUE) instructions += trace_issue_count(*word);
+  while (trace_word_kind(*(word = trace_cursor_next(reader, &cursor))) != TRACE_EXIT) {
+    if (trace_word_kind(*word) == TRACE_UNITS) {
+      trace_counts counts = {{0}};
+      trace_add_units(&counts, *word);
+      for (trace_unit unit = 0; unit < TRACE_UNIT_COUNT; unit++) sums.units[unit] += trace_count(&counts, unit);
+      continue;
+    }
+    sums.records++;
+    if (trace_word_kind(*word) != TRACE_ISSUE) continue;
+    sums.instructions += trace_issue_count(*word);
+    sums.fp64 += trace_issue_fp64(*word);
+  }
   trace_reader_release(reader, chunk);
   trace_reader_next_op(reader);
   trace_reader_free(reader);
   trace_program_free(program);
   t->trace = NULL;
-  return instructions;
+  return sums;
 }
 
 static void test_stream(void **state) {
   kernel_test *t = open_body("", WAIT_FOR("mov.u32 %r4, %n;") KEEP);
   uint64_t out = buffer(t, 4096);
   for (uint32_t cycles = 10; cycles < 5000000; cycles *= 7) {
-    uint32_t records;
-    uint64_t instructions = issued(t, cycles, out, &records);
+    stream_sums sums = issued(t, cycles, out);
     assert_int_equal(u32_at(out)[5], waited(cycles));
-    assert_int_equal(instructions, t->stats.warp_instructions);
-    assert_in_range(records, 2, 2 + instructions / TRACE_ISSUE_MAX + 1);
+    assert_int_equal(sums.instructions, t->stats.warp_instructions);
+    assert_in_range(sums.records, 2, 2 + sums.instructions / TRACE_ISSUE_MAX + 1);
   }
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact),          cmocka_unit_test(test_lanes_apart),
-                                          cmocka_unit_test(test_forms),          cmocka_unit_test(test_shared_slots),
-                                          cmocka_unit_test(test_entered_behind), cmocka_unit_test(test_carry),
-                                          cmocka_unit_test(test_other_loops),    cmocka_unit_test(test_comes_and_goes),
-                                          cmocka_unit_test(test_endless),        cmocka_unit_test(test_stream)};
+/* Each round counts the same units, however many there are and wherever a record ends in them: a loop of five
+ * instructions, of which two are of other units than those around them. */
+static void test_stream_units(void **state) {
+  kernel_test *t = open_body(
+      "", "mov.u32 %r4, %n; mov.u32 %r3, %tid.x; mov.u32 %r1, %clock; L: mov.u32 %r2, %clock; sub.u32 %r5, %r2, %r1;"
+          "cvt.rn.f64.u32 %fd1, %r5; setp.lt.u32 %p1, %r5, %r4; @%p1 bra L;" KEEP);
+  uint64_t out = buffer(t, 4096);
+  stream_sums one = issued(t, 1, out), two = issued(t, 4, out);
+  uint64_t rounds = (two.instructions - one.instructions) / 5;
+  assert_int_equal(rounds, 1);
+  assert_true(two.fp64 > one.fp64 || two.units[TRACE_CHAIN] > one.units[TRACE_CHAIN]);
+  for (uint32_t cycles = 10; cycles < 100000000; cycles *= 7) {
+    stream_sums sums = issued(t, cycles, out);
+    rounds = (sums.instructions - one.instructions) / 5;
+    assert_int_equal(sums.instructions, t->stats.warp_instructions);
+    assert_int_equal(sums.instructions, one.instructions + 5 * rounds);
+    assert_int_equal(sums.fp64, one.fp64 + rounds * (two.fp64 - one.fp64));
+    for (trace_unit unit = 0; unit < TRACE_UNIT_COUNT; unit++)
+      assert_int_equal(sums.units[unit], one.units[unit] + rounds * (two.units[unit] - one.units[unit]));
+  }
+  close_ptx(t);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_exact),        cmocka_unit_test(test_lanes_apart),    cmocka_unit_test(test_forms),
+    cmocka_unit_test(test_shared_slots), cmocka_unit_test(test_entered_behind), cmocka_unit_test(test_carry),
+    cmocka_unit_test(test_other_loops),  cmocka_unit_test(test_comes_and_goes), cmocka_unit_test(test_endless),
+    cmocka_unit_test(test_stream),       cmocka_unit_test(test_stream_units)};
 RUN_ON_EVERY_ISA(tests)
