@@ -140,7 +140,7 @@ trace_chunk *trace_chunk_begin(trace_launch *launch, uint64_t block) {
     page->next = NULL;
     page->used = 1;
     page->words[0] = TRACE_EXIT; /* what a warp without a writer did */
-    chunk->streams[w].first = chunk->streams[w].last = page;
+    chunk->streams[w] = (trace_warp){.first = page, .last = page};
   }
   chunk_stripe *stripe = stripe_of(launch, block);
   pthread_mutex_lock(&stripe->mutex);
@@ -190,15 +190,14 @@ static void chunk_spill(trace_program *program, trace_chunk *chunk) {
 
 /* Moves one full page to the file while its block still runs. */
 static void page_spill(trace_program *program, trace_chunk *chunk, trace_warp *stream) {
-  trace_page *page = stream->last, **link = &stream->first;
+  trace_page *page = stream->last;
   spill_run run = {page->words, page->used};
   spill_extent extent;
   if (!spill_write(&program->spill, &run, 1, &extent)) return;
   FF_PUSH(&chunk->extents, extent);
-  while (*link != page) link = &(*link)->next;
   trace_page *header = ff_alloc(sizeof *header);
   *header = (trace_page){NULL, extent.offset, page->used, PAGE_SPILLED};
-  *link = stream->last = header;
+  *(stream->before ? &stream->before->next : &stream->first) = stream->last = header;
   atomic_fetch_sub_explicit(&program->memory_bytes, PAGE_BYTES(page->size_class), memory_order_relaxed);
   page->next = NULL;
   pool_give(&program->pool, page);
@@ -222,8 +221,8 @@ void trace_writer_grow(trace_writer *writer, uint32_t words) {
   memory_add(program, PAGE_BYTES(size_class));
   page->next = NULL;
   page->used = UINT32_MAX;
-  stream->last->next = page;
-  stream->last = page;
+  stream->before = stream->last;
+  stream->before->next = stream->last = page;
   writer->at = page->words;
   writer->end = page->words + PAGE_WORDS(size_class) - 1;
 }

@@ -109,6 +109,7 @@ void spill_check(spill_file *file, uint64_t live, bool exact);
 
 typedef struct trace_warp {
   trace_page *first, *last;
+  trace_page *before; /* while it is written: the page in front of `last`, NULL: `last` is the first */
 } trace_warp;
 
 struct trace_chunk {
