@@ -173,6 +173,14 @@ typedef struct exec_grids {
   uint32_t rank, count; /* count 0: it is alone */
 } exec_grids;
 
+/* What kernels ask of the system about its devices by CUDA's device runtime. */
+typedef struct exec_devices {
+  uint32_t number, count;                                        /* the one that the launch is on, of how many */
+  bool (*attribute)(uint32_t device, int attribute, int *value); /* as cudaDeviceGetAttribute; false: there is none */
+  const size_t *limits;                                          /* of the launch's device, by cudaLimit; borrowed */
+  uint32_t limit_count;
+} exec_devices;
+
 typedef struct exec_launch_request {
   exec_kernel *kernel;
   uint32_t grid[3], block[3];
@@ -192,6 +200,7 @@ typedef struct exec_launch_request {
   uint32_t use_count;
   /* NULL: a kernel cannot launch others. Otherwise what it launched is added: exec_children_free */
   exec_children *children;
+  const exec_devices *devices; /* NULL: what is asked about them gives cudaErrorInvalidValue; borrowed */
 } exec_launch_request;
 
 /* The process ends, perhaps from the middle of a launch (a worker has no memory): no other thread runs blocks from here

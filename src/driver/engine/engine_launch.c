@@ -11,6 +11,7 @@
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
 #include "driver/errors.h"
+#include "driver/properties.h"
 #include "driver/engine/engine_site.h"
 #include "driver/injection/nvtx.h"
 #include "exec/launch/native.h"
@@ -289,6 +290,11 @@ static void runs_no_more(const trace_launch *launch) {
   ff_engine.running.count = kept;
 }
 
+/* No lock: a machine does not change. */
+static bool attribute_of(uint32_t device, int attribute, int *value) {
+  return properties_attribute(engine_machine(), (int)device, attribute, value);
+}
+
 /* Runs one kernel; what it launched is added to `children`. */
 static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
                        const void *params, const engine_declared *declared, exec_children *children) {
@@ -302,6 +308,11 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   engine_peers_show(stream->device);
   engine_system_show(params, info->kernel.param_bytes, stream->device);
   bool touches = may_touch_only(launch, info);
+  exec_devices devices = {.number = (uint32_t)stream->device,
+                          .count = (uint32_t)engine_devices(),
+                          .attribute = attribute_of,
+                          .limits = ff_engine.limits[stream->device],
+                          .limit_count = cudaLimitCount};
   exec_launch_request request = {.kernel = launch->function->on[stream->device].code,
                                  .dynamic_shared = (uint32_t)launch->dynamic_shared,
                                  .params = params,
@@ -310,7 +321,8 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
                                  .launch_id = ff_engine.launches + 1,
                                  .graph = engine_graph_inside(),
                                  .trace = trace_begin(launch, info, stream, params, touches),
-                                 .children = children};
+                                 .children = children,
+                                 .devices = &devices};
   if (declared) {
     request.uses = declared->uses;
     request.use_count = declared->count;

@@ -35,6 +35,10 @@ static const struct {
     {"__cuda_syscall_cnpv2StreamWaitEvent", EXEC_HOST_NOTHING},
     {"__cuda_syscall_cnpv2SetLastError", EXEC_HOST_SET_ERROR},
     {"__cuda_syscall_cnpv2GetLastError", EXEC_HOST_LAST_ERROR},
+    {"__cuda_syscall_cnpv2GetDevice", EXEC_HOST_DEVICE},
+    {"__cuda_syscall_cnpv2GetDeviceCount", EXEC_HOST_DEVICE_COUNT},
+    {"__cuda_syscall_cnpv2DeviceGetAttribute", EXEC_HOST_ATTRIBUTE},
+    {"__cuda_syscall_cnpv2GetLimit", EXEC_HOST_LIMIT},
 };
 
 uint32_t exec_host_function(const char *name) {

@@ -136,6 +136,43 @@ static uint32_t *last_error(core_warp *w, uint32_t lane) {
   return &block->errors[w->index * EXEC_LANES + lane];
 }
 
+/* (where the answer goes): an int */
+static uint64_t answer(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane, uint32_t value) {
+  core_write_memory(w, i, lane, core_argument(w, call, 0, lane), &value, sizeof value);
+  return CNP_SUCCESS;
+}
+
+/* (where the answer goes, attribute, device): an int */
+static uint64_t attribute(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
+  const exec_devices *devices = w->launch->request->devices;
+  uint32_t device = core_argument_word(w, call, 2, 0, lane);
+  int value;
+  if (device >= devices->count || !devices->attribute(device, (int)core_argument(w, call, 1, lane), &value))
+    return CNP_INVALID_VALUE;
+  return answer(w, i, call, lane, (uint32_t)value);
+}
+
+/* (where the answer goes, limit): a size_t */
+static uint64_t limit(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
+  const exec_devices *devices = w->launch->request->devices;
+  uint32_t which = core_argument_word(w, call, 1, 0, lane);
+  if (which >= devices->limit_count) return CNP_INVALID_VALUE;
+  uint64_t value = devices->limits[which];
+  core_write_memory(w, i, lane, core_argument(w, call, 0, lane), &value, sizeof value);
+  return CNP_SUCCESS;
+}
+
+static uint64_t about_devices(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
+  const exec_devices *devices = w->launch->request->devices;
+  if (!devices) return CNP_INVALID_VALUE;
+  switch (call->host) {
+  case EXEC_HOST_DEVICE: return answer(w, i, call, lane, devices->number);
+  case EXEC_HOST_DEVICE_COUNT: return answer(w, i, call, lane, devices->count);
+  case EXEC_HOST_ATTRIBUTE: return attribute(w, i, call, lane);
+  default: return limit(w, i, call, lane);
+  }
+}
+
 uint64_t core_child_call(core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_call *call = i->side;
   switch (call->host) {
@@ -145,6 +182,10 @@ uint64_t core_child_call(core_warp *w, const exec_instr *i, uint32_t lane) {
   case EXEC_HOST_NEW_HANDLE: return new_handle(w, i, call, lane);
   case EXEC_HOST_SET_ERROR: return *last_error(w, lane) = (uint32_t)core_argument(w, call, 0, lane);
   case EXEC_HOST_LAST_ERROR: return *last_error(w, lane);
+  case EXEC_HOST_DEVICE:
+  case EXEC_HOST_DEVICE_COUNT:
+  case EXEC_HOST_ATTRIBUTE:
+  case EXEC_HOST_LIMIT: return about_devices(w, i, call, lane);
   default: return CNP_SUCCESS;
   }
 }

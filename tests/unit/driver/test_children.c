@@ -10,7 +10,12 @@
   ".extern .func (.param .b32 r) __cuda_syscall_cnpv2LaunchDeviceV2(.param .b64 p, .param .b64 s);\n"                \
   ".extern .func (.param .b32 r) __cuda_syscall_cnpv2StreamCreate(.param .b64 p, .param .b32 f);\n"                  \
   ".extern .func (.param .b32 r) __cuda_syscall_cnpv2SetLastError(.param .b32 e);\n"                                 \
-  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2GetLastError();\n"
+  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2GetLastError();\n"                                              \
+  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2GetDevice(.param .b64 p);\n"                                    \
+  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2GetDeviceCount(.param .b64 p);\n"                               \
+  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2DeviceGetAttribute(.param .b64 p, .param .b32 a,"               \
+  " .param .b32 d);\n"                                                                                               \
+  ".extern .func (.param .b32 r) __cuda_syscall_cnpv2GetLimit(.param .b64 p, .param .b32 l);\n"
 
 /* rd7 = parameter buffer of the kernel at rd6 for `grid` blocks of `block` threads with `shared` bytes */
 #define BUFFER(grid, block, shared)                                                             \
@@ -30,6 +35,14 @@
       "1", "1", "0") "st.u64 [%rd7], %rd1; sub.u32 %r3, %r1, 1; st.u32 [%rd7+8], %r3; mad.lo.u32 %r3, %r2, 10, " digit \
                      "; st.u32 [%rd7+12], %r3;\n"                                                                      \
                      "ld.param.u64 %rd5, [first]; st.u64 [%rd7+16], %rd5;\n" LAUNCH(stream)
+
+/* what the call of the function about `arguments`, the answer's place first, gave goes to out + at; the answer to
+ * out + at + 8 */
+#define ASK(function, at, set, arguments)                                                                    \
+  "{ add.u64 %rd2, %rd1, " at " + 8; .param .b64 p; st.param.b64 [p], %rd2; " set                            \
+  " .param .b32 r; call.uni (r), __cuda_syscall_cnpv2" function ", (p" arguments "); ld.param.b32 %r5, [r];" \
+  " st.global.u32 [%rd1 + " at "], %r5; }\n"
+#define SET(name, value) ".param .b32 " name "; st.param.b32 [" name "], " value ";"
 
 /* clang-format off */
 static const char module_text[] = PTX_HEAD RUNTIME
@@ -55,12 +68,23 @@ static const char module_text[] = PTX_HEAD RUNTIME
     "ret;\n}\n"
     /* More dynamic shared memory than there is. */
     ".visible .entry greedy(.param .u64 out)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
-    "mov.u64 %rd6, tree;\n" BUFFER("1", "1", "10000000") LAUNCH("0") "ret;\n}\n";
+    "mov.u64 %rd6, tree;\n" BUFFER("1", "1", "10000000") LAUNCH("0") "ret;\n}\n"
+    /* What a kernel asks about devices. */
+    ".visible .entry asks(.param .u64 out)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\nld.param.u64 %rd1, [out];\n"
+    ASK("GetDevice", "0", "", "")
+    ASK("GetDeviceCount", "16", "", "")
+    ASK("DeviceGetAttribute", "32", SET("a", "16") SET("d", "0"), ", a, d") /* SMs */
+    ASK("DeviceGetAttribute", "48", SET("a", "9999") SET("d", "0"), ", a, d")
+    ASK("DeviceGetAttribute", "64", SET("a", "16") SET("d", "1"), ", a, d")
+    ASK("GetLimit", "80", SET("l", "2"), ", l") /* the heap's bytes */
+    ASK("GetLimit", "96", SET("l", "9999"), ", l")
+    "ret;\n}\n";
 /* clang-format on */
 
 STUB(tree);
 STUB(refused);
 STUB(greedy);
+STUB(asks);
 
 static int set_up(void **state) {
   (void)state;
@@ -69,6 +93,7 @@ static int set_up(void **state) {
   register_kernel(handle, tree, "tree");
   register_kernel(handle, refused, "refused");
   register_kernel(handle, greedy, "greedy");
+  register_kernel(handle, asks, "asks");
   __cudaRegisterFatBinaryEnd(handle);
   return 0;
 }
@@ -115,6 +140,29 @@ static void impossible_launches_are_refused(void **state) {
   succeed(cudaFree(bad));
 }
 
+/* A call that fails leaves the place of its answer as it was. */
+static void kernels_ask_about_devices(void **state) {
+  (void)state;
+  struct {
+    uint64_t error, answer;
+  } * out, got[7];
+  int sms;
+  succeed(cudaDeviceSetLimit(cudaLimitMallocHeapSize, (size_t)5 << 30));
+  succeed(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+  succeed(cudaMalloc((void **)&out, sizeof got));
+  succeed(cudaMemset(out, 0, sizeof got));
+  void *arguments[] = {&out};
+  succeed(launch(asks, 1, 1, arguments));
+  succeed(cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost));
+  const uint64_t errors[] = {0, 0, 0, 1, 1, 0, 1}, answers[] = {0, 1, (uint64_t)sms, 0, 0, UINT64_C(5) << 30, 0};
+  for (size_t n = 0; n < 7; n++) {
+    assert_int_equal(got[n].error, errors[n]);
+    assert_int_equal(got[n].answer, answers[n]);
+  }
+  succeed(cudaFree(out));
+  succeed(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 8 << 20));
+}
+
 /* What only the launch itself can see is a fault of the program, and says which kernel. */
 static void a_child_that_cannot_start_is_a_fault(void **state) {
   (void)state;
@@ -142,6 +190,7 @@ int main(void) {
       cmocka_unit_test(children_run_in_order),
       cmocka_unit_test(the_tail_stream_runs_last),
       cmocka_unit_test(impossible_launches_are_refused),
+      cmocka_unit_test(kernels_ask_about_devices),
       cmocka_unit_test(a_child_that_cannot_start_is_a_fault),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
