@@ -77,7 +77,7 @@ static void test_whole_message(void **state) {
 /* Memory of the host's own, as of a pointer that the program forgot to copy: whose it is, and no word of
  * allocations. */
 static void test_memory_of_the_host(void **state) {
-  static uint32_t variable;
+  static uint32_t variable = 1; /* of the file, not of the pages behind it */
   uint32_t on_stack = 0, *mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const struct {
     const void *at;
