@@ -17,5 +17,8 @@
 #define FF_FREE_IN_CHILD_RW(lock)                                       \
   static void free_##lock(void) { pthread_rwlock_init(&(lock), NULL); } \
   __attribute__((constructor)) static void watch_##lock(void) { pthread_atfork(NULL, NULL, free_##lock); }
+#define FF_FREE_IN_CHILD_RECURSIVE(lock)                                                              \
+  static void free_##lock(void) { (lock) = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; } \
+  __attribute__((constructor)) static void watch_##lock(void) { pthread_atfork(NULL, NULL, free_##lock); }
 
 #endif

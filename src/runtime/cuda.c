@@ -16,10 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/forks.h"
 #include "base/installed.h"
 #include "base/memory.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 static FF_VEC(cuda_driver *) opened; /* live as long as the process, as their libraries do */
 
 static bool virtual_library(char *path, size_t room) {

@@ -92,7 +92,7 @@ expect_err "is damaged"
 run "$farfault" trace cut -o whole.fft damaged.fft
 expect_status 2
 expect_err "--repair"
-# A flipped bit in the first frame, in its header and in its contents: what the other frames have is whole.
+# A changed byte in the first frame, in its header and in its contents: what the other frames have is whole.
 for at in 98 118; do
   cp early.fft nameless.fft
   head -c $((at + 1)) early.fft | tail -c 1 | tr '\000-\377' '\001-\377\000' | dd of=nameless.fft bs=1 seek=$at conv=notrunc 2>/dev/null
@@ -116,6 +116,9 @@ for at in 98 118; do
   expect_status 0
   run "$farfault" trace check whole.fft
   expect_status 0
+  run "$farfault" sim --memory copy whole.fft
+  expect_status 0
+  expect_err "the recording does not say on which machine it was made: h200 is simulated (--machine chooses another)"
   printf 'title: t\ntrace: nameless.fft\nmemory: copy\n' >nameless.yaml
   run "$farfault" sweep nameless.yaml
   expect_status 2

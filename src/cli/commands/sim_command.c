@@ -130,12 +130,13 @@ static int simulate(const run_job *job, struct job *replayed) {
 
 void cli_choose_machine(cli_setup *setup, const trace_file_info *info) {
   const char *machine = info->about.machine;
-  if (info->nameless && !setup->machine[0])
-    cli_fail(0,
-             "the recording is damaged where it says on which machine it was made: %s is simulated (--machine chooses "
-             "another)",
+  const char *how = info->nameless ? "is damaged where it says" : machine && *machine ? NULL : "does not say";
+  if (setup->machine[0]) return;
+  if (how) {
+    cli_fail(0, "the recording %s on which machine it was made: %s is simulated (--machine chooses another)", how,
              MACHINE_DEFAULT);
-  if (setup->machine[0] || !machine || !*machine) return;
+    return;
+  }
   if (machine_of_recording(machine, sizeof setup->machine - 1) != machine) {
     cli_fail(0, "the machine of the recording, %s, is not there: %s is simulated (--machine chooses another)", machine,
              MACHINE_DEFAULT);

@@ -94,7 +94,7 @@ void plan_uniform_after(const plan *p, const native_instr *i, uint64_t *uniform)
 /* A result that is the sum of factor[s] * source s, and of a constant (of ADD_IMMEDIATE); sources with factor 0 are not
  * in it. widens: source `first`, of 32 bits, is extended to 64 before it is multiplied, the others have 64. narrows:
  * the result has 32 bits, the source 64. product: sources 0 and 1 are the same in all lanes, or it is not linear; their
- * product is added, if `widens` of what they are in 64 bits. */
+ * product is added, with `widens` that of both extended to 64 bits. */
 typedef struct plan_linear {
   int64_t factor[PLAN_SOURCES];
   uint32_t first;

@@ -311,6 +311,7 @@ static void say_failed(const ff_error *error) {
 /* Who ends the wait: the thread that runs them, or the end of the process. A host function may never return, because it
  * waits for a call of another thread's that waits here; that is said. */
 static void wait_for_host_functions(void) {
+  if (!ff_engine.host_pending) return;
   struct timespec until;
   bool said = false;
   clock_gettime(CLOCK_REALTIME, &until);
@@ -320,7 +321,8 @@ static void wait_for_host_functions(void) {
   until.tv_nsec %= 1000000000L;
   while (ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
     if (said) pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
-    else if (pthread_cond_timedwait(&ff_engine.host_done, &ff_engine.lock, &until) == ETIMEDOUT) {
+    else if (pthread_cond_timedwait(&ff_engine.host_done, &ff_engine.lock, &until) == ETIMEDOUT &&
+             ff_engine.host_pending) {
       said = true;
       engine_say_once(
           "host function",
@@ -346,7 +348,8 @@ static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kern
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading; /* this thread is exiting inside a call */
   if (ff_engine.phase == ENGINE_NEW) {
     ff_error error;
-    ff_engine.phase = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
+    engine_phase made = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
+    __atomic_store_n(&ff_engine.phase, made, __ATOMIC_RELEASE); /* behind all that was made */
     if (ff_engine.phase == ENGINE_FAILED) say_failed(&error);
   }
   cudaError_t error = wait_locked(wait_for_host_functions, wait_for_kernel);
@@ -448,6 +451,7 @@ __attribute__((destructor)) void engine_finish(void) {
   ff_engine.phase = ENGINE_FINISHED;
   pthread_cond_broadcast(&ff_engine.host_work);
   pthread_cond_broadcast(&ff_engine.host_done);
+  pthread_cond_broadcast(&ff_engine.behind_done);
   if (!locked) pthread_mutex_unlock(&ff_engine.lock);
   engine_clock_leave();
 }

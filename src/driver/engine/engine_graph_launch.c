@@ -35,7 +35,7 @@ static cudaError_t run_host(const engine_node_params *params, engine_stream *str
 }
 
 /* Must a launch end where it is? While a host function ran the exec or its stream may have gone; the next call says
- * why. (Both are held: no other has their address.) */
+ * why. (Both are held: no other one has their address.) */
 static bool is_over(const engine_exec *exec, const engine_stream *stream) {
   if (ff_engine.sticky || ff_engine.stop || exec->orphaned) return true;
   return !engine_stream_lives(stream);
@@ -163,9 +163,11 @@ static cudaError_t run_on_device(engine_exec *exec, engine_node *node, engine_st
   bool anywhere = !engine_node_has_device(node) && node->params.kind != ENGINE_NODE_BATCH;
   if (!anywhere && !engine_where_live(&node->params.where)) return cudaErrorContextIsDestroyed;
   engine_stream *there = anywhere ? own : stream_on(exec, node, own);
+  engine_stream_hold(there);
   follow(there, own);
   cudaError_t error = run_node(exec, node, there);
   if (engine_stream_lives(own) && engine_stream_lives(there)) follow(own, there);
+  engine_stream_release(there);
   return error;
 }
 
@@ -176,13 +178,16 @@ static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stre
   for (size_t i = 0; i < graph->order.count && !error; i++) {
     engine_node *node = graph->order.items[i];
     engine_stream *own = branch_stream(exec, graph, node->branch, stream);
+    engine_stream_hold(own);
     if (node->branch && !node->before.count) engine_stream_wait_for(own, start, start_ps);
     for (size_t k = 0; k < node->before.count; k++) {
       const engine_node *before = node->before.items[k].node;
       if (before->branch != node->branch) engine_stream_wait_for(own, before->event, before->event_ps);
     }
     error = run_on_device(exec, node, own);
-    if (is_over(exec, stream) || is_over(exec, own)) break;
+    const bool over = is_over(exec, stream) || is_over(exec, own);
+    engine_stream_release(own);
+    if (over) break;
     if (!node->needs_event) continue;
     node->event = engine_stream_record(own);
     node->event_ps = engine_stream_ready(own);

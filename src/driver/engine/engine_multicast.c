@@ -236,7 +236,8 @@ cudaError_t engine_multicast_bind_address(uint64_t handle, uint64_t offset, uint
   error = engine_team_whole(handle, &object);
   engine_created *bound = engine_created_at(address, &from, &memory);
   const exec_allocation *of_pool = bound ? NULL : pool_memory_at(address);
-  if (!ff_engine.sticky && !bound && !of_pool && engine_pointer_find_locked(address).memory == ENGINE_DEVICE) {
+  const bool over = error && error != cudaErrorInvalidValue; /* a fault, or the process ends */
+  if (!over && !bound && !of_pool && engine_pointer_find_locked(address).memory == ENGINE_DEVICE) {
     engine_say_once("cuMulticastBindAddr",
                     "cuMulticastBindAddr: only memory of cuMemCreate and cudaMallocAsync can be bound");
     error = cudaErrorNotSupported;

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/forks.h"
 #include "base/memory.h"
 #include "driver/injection/preload.h"
 #include "fatbin/needed.h"
@@ -103,11 +104,13 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *loads) {
   return 1;
 }
 
+static pthread_mutex_t look = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* what we call may load libraries itself */
+FF_FREE_IN_CHILD_RECURSIVE(look)
+
 /* Functions are led outside of the iteration, which holds the loader's lock. */
 void preload_look(void) {
-  static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* what we call may load libraries itself */
   loaded_list found = {0};
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&look);
   dl_iterate_phdr(add_nvrtc, &found);
   dl_iterate_phdr(count_loads, &seen.loads);
   for (size_t i = 0; i < found.count; i++) {
@@ -115,7 +118,7 @@ void preload_look(void) {
     free(found.items[i].path);
   }
   free(found.items);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&look);
 }
 
 __attribute__((constructor)) static void begin(void) { preload_look(); }
@@ -151,12 +154,14 @@ static bool note_ours(void *ours, const fatbin_report *file, const char *name) {
   return false;
 }
 
+static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER; /* of the list of all threads */
+FF_FREE_IN_CHILD(files_lock)
+
 /* Adds all of `from` to `to`. */
 static void add_files(needed_files *to, const needed_files *from) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list of all threads */
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&files_lock);
   for (size_t i = 0; i < from->count; i++) needed_files_add(to, from->items[i]);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&files_lock);
 }
 
 /* The loader takes a library that is there already for every file that needs one of that name, whatever RPATH says. It

@@ -30,19 +30,23 @@ FF_FREE_IN_CHILD(lock)
 static registered *table; /* open addressing; host == NULL: empty */
 static size_t table_count, table_capacity;
 
-static size_t slot_for(const void *host) {
-  size_t at = (size_t)((uint64_t)(uintptr_t)host * UINT64_C(0x9e3779b97f4a7c15) >> 24) & (table_capacity - 1);
-  while (table[at].host && table[at].host != host) at = (at + 1) & (table_capacity - 1);
+static size_t slot_in(const registered *entries, size_t capacity, const void *host) {
+  size_t at = (size_t)((uint64_t)(uintptr_t)host * UINT64_C(0x9e3779b97f4a7c15) >> 24) & (capacity - 1);
+  while (entries[at].host && entries[at].host != host) at = (at + 1) & (capacity - 1);
   return at;
 }
 
+static size_t slot_for(const void *host) { return slot_in(table, table_capacity, host); }
+
+/* A child that is forked meanwhile reads the table as it is: the larger one first, then how large it is. */
 static void grow(void) {
   registered *old = table;
-  size_t old_capacity = table_capacity;
-  table_capacity = old_capacity ? 2 * old_capacity : 64;
-  table = ff_alloc(table_capacity * sizeof *table);
+  const size_t old_capacity = table_capacity, capacity = old_capacity ? 2 * old_capacity : 64;
+  registered *larger = ff_alloc(capacity * sizeof *larger);
   for (size_t i = 0; i < old_capacity; i++)
-    if (old[i].host) table[slot_for(old[i].host)] = old[i];
+    if (old[i].host) larger[slot_in(larger, capacity, old[i].host)] = old[i];
+  __atomic_store_n(&table, larger, __ATOMIC_RELEASE);
+  __atomic_store_n(&table_capacity, capacity, __ATOMIC_RELEASE);
   free(old);
 }
 

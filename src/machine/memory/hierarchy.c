@@ -127,10 +127,11 @@ static ps dram_access(memory *y, const line_place *p, uint32_t sectors, bool wri
 /* ---- L2 ---- */
 
 /* When an MSHR of the slice is to be had for a request that wants one at `at`. The slice serves its requests in order:
- * while one waits for an MSHR, those behind it wait, too, whatever they ask for. */
+ * while one waits for an MSHR, those behind it wait, too, whatever they ask for. As long as it waits the port is taken:
+ * a late request, too, adds no more than that (time.h). */
 static inline ps slice_wait(const memory *y, l2_slice *slice, ps at) {
   ps begin = slots_wait(&slice->mshrs, at);
-  if (y->in_order && begin > at && slice->port.free < begin) slice->port.free = begin;
+  if (y->in_order) slice->port.free += begin - at;
   return begin;
 }
 

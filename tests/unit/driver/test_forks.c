@@ -17,17 +17,31 @@ STUB(nothing);
 int cuInit(unsigned), cuCtxCreate_v2(void **, unsigned, int), cuCtxGetApiVersion(void *, unsigned *),
     cuCtxSetCurrent(void *), cuFuncSetBlockShape(void *, int, int, int), cuModuleLoadData(void **, const void *),
     cuModuleGetFunction(void **, void *, const char *),
-    cuLinkAddData_v2(void *, int, void *, size_t, const char *, unsigned, int *, void **);
+    cuLinkAddData_v2(void *, int, void *, size_t, const char *, unsigned, int *, void **),
+    cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                   void **);
 
 static void *context, *function;
 static _Thread_local int locks_left; /* until it rests with one; 0: it does not */
 static sem_t has_it, goes_on;
 
+/* A fork itself waits for some locks, so that what they guard is whole: no thread may rest with those. */
+static pthread_mutex_t *whole[8];
+static int whole_count;
+static _Thread_local bool forking;
+
+static bool is_whole(const pthread_mutex_t *mutex) {
+  for (int i = 0; i < whole_count; i++)
+    if (whole[i] == mutex) return true;
+  return false;
+}
+
 int pthread_mutex_lock(pthread_mutex_t *mutex) {
   static int (*real)(pthread_mutex_t *);
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_lock"); /* as POSIX has it */
   const int result = real(mutex);
-  if (locks_left && !--locks_left) {
+  if (forking && whole_count < (int)(sizeof whole / sizeof *whole)) whole[whole_count++] = mutex;
+  if (locks_left && !is_whole(mutex) && !--locks_left) {
     sem_post(&has_it);
     while (sem_wait(&goes_on)) continue;
   }
@@ -44,6 +58,8 @@ static void version(void) {
 }
 static void shape(void) { cuFuncSetBlockShape(function, 1, 1, 1); }
 static void unknown_link(void) { cuLinkAddData_v2(&context, 1, &context, 8, "", 0, NULL, NULL); }
+static void launched(void) { cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL); }
+
 static struct {
   void (*call)(void);
   int lock;
@@ -83,19 +99,31 @@ static bool fork_at(void (*call)(void), int lock) {
   return rested;
 }
 
+static void find_whole(void) {
+  int status;
+  forking = true;
+  pid_t child = fork();
+  if (!child) _exit(0);
+  forking = false;
+  assert_int_equal(waitpid(child, &status, 0), child);
+}
+
 static void a_child_waits_for_no_thread(void **state) {
   (void)state;
-  void (*const calls[])(void) = {attributes, version, shape, unknown_link};
+  void (*const calls[])(void) = {attributes, version, shape, unknown_link, launched};
+  find_whole();
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     int lock = 1;
     while (fork_at(calls[i], lock)) lock++;
     print_message("call %zu: %d locks\n", i, lock - 1);
+    assert_true(lock > 1); /* it is this file's pthread_mutex_lock that is called */
   }
 }
 
 int main(void) {
   void *module;
   setenv("FARFAULT_MACHINE", "gtx480", 1);
+  setenv("FARFAULT_MEMORY", "copy", 1); /* a launch then looks from where it is made, under a lock */
   sem_init(&has_it, 0, 0);
   sem_init(&goes_on, 0, 0);
   void **handle = register_ptx((const char *const[]){text}, 1);

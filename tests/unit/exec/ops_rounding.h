@@ -10,12 +10,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#define NO_NAN UINT32_MAX
+
 typedef struct format {
   int precision; /* bits of significand with the hidden one */
   int lowest;    /* exponent of the smallest subnormal */
   long double largest;
   uint32_t infinity; /* as bits; 0: the format has none */
-  uint32_t nan;      /* canonical */
+  uint32_t nan;      /* canonical; NO_NAN: the largest number stands for it */
   int bits;
 } format;
 
@@ -24,6 +26,10 @@ static const format format_f16 __attribute__((unused)) = {11, -24, 65504.0L, 0x7
 static const format format_bf16 __attribute__((unused)) = {8, -133, 0x1.fep127L, 0x7f80, 0x7fff, 16};
 static const format format_e4m3 __attribute__((unused)) = {4, -9, 448.0L, 0, 0x7f, 8};
 static const format format_e5m2 __attribute__((unused)) = {3, -16, 57344.0L, 0x7c, 0x7f, 8};
+
+static const format format_e2m3 __attribute__((unused)) = {4, -3, 7.5L, 0, NO_NAN, 6};
+static const format format_e3m2 __attribute__((unused)) = {3, -4, 28.0L, 0, NO_NAN, 6};
+static const format format_e2m1 __attribute__((unused)) = {2, -1, 6.0L, 0, NO_NAN, 4};
 
 static inline float f32_of(uint64_t bits) {
   uint32_t low = (uint32_t)bits;
@@ -86,7 +92,7 @@ static inline long double integral(long double value, int mode) {
 
 /* `value` rounded once. */
 static inline uint64_t encode(const format *format, long double value, int mode) {
-  if (isnan(value)) return format->nan;
+  if (isnan(value)) return format->nan == NO_NAN ? encode_exact(format, format->largest) : format->nan;
   uint64_t sign = signbit(value) ? UINT64_C(1) << (format->bits - 1) : 0;
   if (isinf(value)) return sign | format->infinity;
   if (value == 0) return sign;

@@ -232,7 +232,9 @@ static void test_on_chip_bounds(void **state) {
       {"shl.b32 %r4, %r3, 2; mov.u32 %r5, sh; add.u32 %r4, %r4, %r5; st.shared.u32 [%r4], 1;", "illegal shared write",
        16},
       {"mov.u64 %rd3, sh; cvta.shared.u64 %rd4, %rd3; ld.u32 %r5, [%rd4+64];", "illegal shared read of 4 bytes", 0},
-      {"mov.u64 %rd3, sh; add.s64 %rd3, %rd3, 0x100000000; ld.shared.u32 %r5, [%rd3];", "illegal shared read", 0},
+      /* of 64 bits the lower half counts */
+      {"mov.u64 %rd3, sh; add.s64 %rd3, %rd3, 0x100000040; ld.shared.u32 %r5, [%rd3];",
+       "illegal shared read of 4 bytes at 0x40", 0},
       {"atom.shared.add.u32 %r5, [sh+64], 1;", "illegal shared atomic", 0},
       {"st.local.u32 [depot+16], %r3;", "the thread has 16 bytes of local memory", 0},
       {"mov.u64 %rd3, depot; add.s64 %rd3, %rd3, %rd1; ld.local.u32 %r5, [%rd3];", "illegal local read of 4 bytes", 4},

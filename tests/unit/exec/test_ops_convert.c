@@ -70,6 +70,9 @@ static const format *format_of(ptx_type type) {
   case PTX_BF16X2: return &format_bf16;
   case PTX_E4M3X2: return &format_e4m3;
   case PTX_E5M2X2: return &format_e5m2;
+  case PTX_E2M3X2: return &format_e2m3;
+  case PTX_E3M2X2: return &format_e3m2;
+  case PTX_E2M1X2: return &format_e2m1;
   default: return &format_f32;
   }
 }
@@ -127,6 +130,27 @@ static uint64_t tf32_result(const form *f, uint64_t source) {
   return has(f, PTX_MOD_RELU) && (bits & 0x80000000) ? 0 : bits;
 }
 
+/* An exponent without a sign; between two powers of two to the next lower one (rz), or to the next (rp). */
+static uint64_t exponent_of(const form *f, long double value) {
+  enum { BIAS = 127, NAN_BITS = 0xff, LARGEST = 0xfe };
+  int exponent;
+  if (isnan(value)) return NAN_BITS;
+  if (isinf(value)) return has(f, PTX_MOD_SATFINITE) ? LARGEST : NAN_BITS;
+  long double fraction = frexpl(fabsl(value), &exponent); /* in [0.5, 1) */
+  if (fraction > 0.5L && has(f, PTX_MOD_RP)) exponent++;
+  if (value == 0 || exponent - 1 < -BIAS) return 0;
+  if (exponent - 1 > BIAS) return has(f, PTX_MOD_SATFINITE) ? LARGEST : NAN_BITS;
+  return (uint64_t)(exponent - 1 + BIAS);
+}
+
+static long double of_exponent(uint64_t bits) { return bits == 0xff ? NAN : ldexpl(1, (int)bits - 127); }
+
+/* The i-th of a pair of small numbers. */
+static long double value_in_pair(const form *f, uint64_t pair, int i) {
+  if (src_type(f) == PTX_UE8M0X2) return of_exponent(pair >> 8 * i & 0xff);
+  return decode(format_of(src_type(f)), src_type(f) == PTX_E2M1X2 ? pair >> 4 * i & 0xf : pair >> 8 * i & 0xff);
+}
+
 static void conversion(const form *f, sample *x, int l) {
   uint64_t a = x->s[0][l], b = x->s[1][l];
   x->carry_out = x->carry;
@@ -142,9 +166,19 @@ static void conversion(const form *f, sample *x, int l) {
       x->d[l] = small_result(f, format_of(dst_type(f)), source_value(f, a)) << 16 |
                 small_result(f, format_of(dst_type(f)), source_value(f, b));
     else
-      for (int i = 0; i < 2; i++)
-        x->d[l] |= small_result(f, format_of(dst_type(f)), decode(format_of(src_type(f)), a >> 8 * i & 0xff)) << 16 * i;
+      for (int i = 0; i < 2; i++) x->d[l] |= small_result(f, format_of(dst_type(f)), value_in_pair(f, a, i)) << 16 * i;
     return;
+  case PTX_E2M1X2:
+    x->d[l] =
+        small_result(f, &format_e2m1, source_value(f, a)) << 4 | small_result(f, &format_e2m1, source_value(f, b));
+    return;
+  case PTX_UE8M0X2:
+    if (src_type(f) == PTX_F32) x->d[l] = exponent_of(f, source_value(f, a)) << 8 | exponent_of(f, source_value(f, b));
+    else
+      for (int i = 0; i < 2; i++) x->d[l] |= exponent_of(f, decode(&format_bf16, a >> 16 * i & 0xffff)) << 8 * i;
+    return;
+  case PTX_E2M3X2:
+  case PTX_E3M2X2:
   case PTX_E4M3X2:
   case PTX_E5M2X2:
     if (src_type(f) == PTX_F32)
@@ -183,7 +217,7 @@ static void test_small_sources(void **state) {
   assert_in_range(each_form(is_small_source, visit_small, NULL), 60, 200);
 }
 
-/* f32 around every boundary of a 16- and an 8-bit format: each of its numbers, the midpoint to the next, and both of
+/* f32 around every boundary of a format of 16 bits and less: each of its numbers, the midpoint to the next, and both of
  * their neighbours. */
 static bool is_narrowing(const form *f) {
   if (!is_conversion(f) || src_type(f) != PTX_F32 || f->sources > 2) return false;
@@ -194,6 +228,9 @@ static bool is_narrowing(const form *f) {
   case PTX_BF16X2:
   case PTX_E4M3X2:
   case PTX_E5M2X2:
+  case PTX_E2M3X2:
+  case PTX_E3M2X2:
+  case PTX_E2M1X2:
   case PTX_TF32: return true;
   default: return false;
   }
@@ -201,7 +238,7 @@ static bool is_narrowing(const form *f) {
 static void visit_narrowing(form *f, void *context) {
   static sample x;
   const format *format = format_of(dst_type(f));
-  uint32_t count = 1u << (format->bits < 16 ? 7 : 15), step = count > 128 ? 37 : 1;
+  uint32_t count = 1u << (format->bits < 16 ? format->bits - 1 : 15), step = count > 128 ? 37 : 1;
   for (uint32_t i = 0; i < count; i += 5 * step) {
     memset(&x, 0, sizeof x);
     for (uint32_t l = 0; l < 30; l++) {

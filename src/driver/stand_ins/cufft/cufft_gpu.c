@@ -7,6 +7,8 @@
 
 #include "driver/stand_ins/cufft/cufft_gpu.h"
 
+#include "base/forks.h"
+
 extern const char cufft_ptx[]; /* cufft_kernels.cu */
 
 /* What is used of it: name, variable, parameters. Every call returns 0 for success. */
@@ -70,8 +72,10 @@ static bool find_context(cufft_context *context) {
   return !driver.device_get(&device, 0) && !driver.primary_retain(context, device) && !driver.set_current(*context);
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
+
 bool cufft_gpu_start(cufft_context *context) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&lock);
   bool found = started || (find_calls() && !driver.init(0));
   found = found && find_context(context) && (started || find_kernels());

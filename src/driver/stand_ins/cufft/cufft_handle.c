@@ -7,11 +7,14 @@
 
 #include "driver/stand_ins/cufft/cufft_handle.h"
 
+#include "base/forks.h"
+
 #define ALIGNMENT 256u
 
 /* ---- handles ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FF_FREE_IN_CHILD(lock)
 static FF_VEC(cufft_plan *) plans; /* under the lock; handle h is plans.items[h - 1] */
 
 void cufft_handle_create(cufftHandle *handle) {
