@@ -33,7 +33,6 @@ static void wire_memory(sim *s, device *d) {
                        .row_shift = (uint32_t)__builtin_ctzll(spec->row_bytes),
                        .by_banks = divider_make(spec->banks),
                        .first_slices = spec->slice_permutation ? slices : 0,
-                       .in_order = spec->alu_latency > 0,
                        .side_mask = side_mask(spec),
                        .granule = (side_mask(spec) & -side_mask(spec)) >> 8,
                        .bank_bits = spec->bank_permutation ? (uint32_t)__builtin_ctzll(spec->banks) : 0};

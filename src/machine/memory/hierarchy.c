@@ -126,20 +126,11 @@ static ps dram_access(memory *y, const line_place *p, uint32_t sectors, bool wri
 
 /* ---- L2 ---- */
 
-/* When an MSHR of the slice is to be had for a request that wants one at `at`. The slice serves its requests in order:
- * while one waits for an MSHR, those behind it wait, too, whatever they ask for. As long as it waits the port is taken:
- * a late request, too, adds no more than that (time.h). */
-static inline ps slice_wait(const memory *y, l2_slice *slice, ps at) {
-  ps begin = slots_wait(&slice->mshrs, at);
-  if (y->in_order) slice->port.free += begin - at;
-  return begin;
-}
-
 /* Dirty sectors of the line `tag` of the slice go to DRAM, and hold an MSHR until they are there. Returns when that was
  * to be had. */
 static ps l2_write_back(memory *y, l2_slice *slice, uint64_t tag, uint32_t sectors, ps ask, ps at, const tally *tally) {
   line_place p = l2_place(y, (tag - 1) << 7);
-  at = slice_wait(y, slice, at);
+  at = slots_wait(&slice->mshrs, at);
   slots_hold(&slice->mshrs, dram_access(y, &p, sector_count(sectors), true, ask, at, tally));
   return at;
 }
@@ -199,7 +190,7 @@ static ps l2_fetch(memory *y, const line_place *p, uint32_t sectors, ps ask, ps 
   uint64_t piece = slice->held ? (p->tag - 1) / (y->spec->l2_mshr_bytes / TRACE_LINE_BYTES) : 0;
   held_piece *held = slice->held ? &slice->held[piece % HELD_PIECES] : NULL;
   bool shared = held && held->piece == piece && held->until > begin;
-  ps start = shared ? begin : slice_wait(y, slice, begin);
+  ps start = shared ? begin : slots_wait(&slice->mshrs, begin);
   ps filled = dram_access(y, p, sectors, false, ask, start, tally);
   if (!shared) slots_hold(&slice->mshrs, filled);
   if (held && !shared) *held = (held_piece){piece, filled};
@@ -209,7 +200,8 @@ static ps l2_fetch(memory *y, const line_place *p, uint32_t sectors, ps ask, ps 
 /* Write-through: to memory at once, with an MSHR until it is there. Returns when that MSHR was to be had. */
 static ps l2_write(memory *y, const line_place *p, const request *r, ps ask, ps at) {
   l2_slice *slice = p->slice;
-  ps begin = slice_wait(y, slice, at), over = dram_access(y, p, sector_count(r->sectors), true, ask, begin, r->tally);
+  ps begin = slots_wait(&slice->mshrs, at),
+     over = dram_access(y, p, sector_count(r->sectors), true, ask, begin, r->tally);
   slots_hold(&slice->mshrs, over);
   if (r->block && r->block->written < over) r->block->written = over;
   if (y->stacks && r->block) versions_wrote(y->stacks, r->block, r->address, over);
@@ -318,7 +310,7 @@ static inline copy_asks copy_begin(memory *y, const request *r, const found *f, 
   begin = l2_replace(y, slice, f, ask, begin, r->tally);
   COUNT(r->tally, l2_hits, sector_count(f->have));
   ps data = f->have & line->pending ? line->ready : begin;
-  return (copy_asks){data, f->missing ? slice_wait(y, slice, begin) : begin};
+  return (copy_asks){data, f->missing ? slots_wait(&slice->mshrs, begin) : begin};
 }
 
 /* `filled`: when the rest is there. */

@@ -60,7 +60,6 @@ typedef struct memory {
   uint64_t slices_per_channel;
   divider by_slices, by_banks; /* by_slices: those of one side */
   uint64_t first_slices;       /* among which a round of pieces may begin: all of a side's, or 0: at the first */
-  bool in_order;               /* requests of a slice do not pass one that waits for an MSHR */
   uint64_t side_mask, granule; /* of an L2 of two sides: its parity is the side; pieces that stay on one */
   uint32_t row_shift;          /* log2 of row_bytes */
   uint32_t bank_bits;          /* of a bank's number, which those of the row's permute; 0: they do not */

@@ -276,40 +276,6 @@ static void test_an_atomic_operation_ends_with_its_last_lane(void **state) {
   assert_int_equal(rig_run(big_pages, whole).kernel_ps, rig_run(big_pages, single).kernel_ps);
 }
 
-/* Past the L1, and waits. */
-static void from_l2(trace_writer *w, uint64_t address) {
-  rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, address, 15);
-  trace_put_wait(w, 0);
-}
-/* Four misses of one warp, or none, and an L2 hit's time later a hit of another in the same slice. That one then reads
- * from another slice for longer than any of them takes. */
-static void hit_behind_misses(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
-  warm(w);
-  from_l2(w, LINE(2));
-  rig_load_wait(w, CHANNEL_PIECE(64));
-  for (int n = 0; n < 4 && i == 0 && *(const bool *)c; n++) rig_load(w, CHANNEL_PIECE(8 * n));
-  if (i == 0) return;
-  from_l2(w, LINE(2));
-  from_l2(w, CHANNEL_PIECE(64));
-  for (int n = 0; n < 20; n++) from_l2(w, LINE(2));
-}
-static void one_l2_mshr_with_pipes(machine_spec *s) {
-  with_pipes(s);
-  s->l2_mshrs = 1;
-}
-static void test_a_slice_serves_in_order(void **state) {
-  const bool yes = true, no = false;
-  rig_kernel k = {.blocks = 1, .warps = 2, .warp = hit_behind_misses, .context = &yes}, alone = k;
-  alone.context = &no;
-  ps hit = rig_run(with_pipes, alone).kernel_ps, miss = beyond_warm(big_pages, one_miss);
-  assert_int_equal(rig_run(with_pipes, k).kernel_ps, hit);
-  /* With one MSHR the fourth miss waits until the third is there, and the hit leaves the slice then. */
-  ps waits = 3 * (miss - 100 * NS) - 100 * NS;
-  assert_between(rig_run(one_l2_mshr_with_pipes, k).kernel_ps, hit + waits - 10 * NS, hit + waits + 10 * NS);
-  /* The papers' machines let it pass. */
-  assert_int_equal(rig_run(one_l2_mshr, k).kernel_ps, rig_run(big_pages, k).kernel_ps);
-}
-
 /* ---- bandwidth ---- */
 
 static void stream_loads(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
@@ -584,7 +550,6 @@ int main(void) {
       cmocka_unit_test(test_l1_epochs_wrap),
       cmocka_unit_test(test_atomics),
       cmocka_unit_test(test_an_atomic_operation_ends_with_its_last_lane),
-      cmocka_unit_test(test_a_slice_serves_in_order),
       cmocka_unit_test(test_dram_bandwidth),
       cmocka_unit_test(test_dram_shares),
       cmocka_unit_test(test_check_words),
