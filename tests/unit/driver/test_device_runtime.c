@@ -2,8 +2,6 @@
 /* Kernels that call the device runtime's functions for cooperative grids, on one device and on several, as Numba makes
  * them: declared, and defined nowhere. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +19,7 @@
 #include "driver/driver_api/libcuda.h"
 #include "driver/engine/engine_internal.h"
 #include "farfault/virtual.h"
+#include "unit/few_threads.h"
 
 CUresult cuInit(unsigned);
 CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
@@ -152,17 +151,6 @@ static const char put_ptx[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
 
 static CUdeviceptr words, sums;
 static CUfunction kernel;
-
-/* How many threads can be made before the host has no more; -1: any number. */
-static int threads_left = -1;
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
-  static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create"); /* as POSIX has it */
-  if (!threads_left) return EAGAIN;
-  if (threads_left > 0) threads_left--;
-  return real(thread, attributes, run, argument);
-}
 
 static int open_device(void **state) {
   CUcontext context;

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -24,17 +23,7 @@
 #include "base/text.h"
 #include "report/report.h"
 #include "session/session.h"
-
-/* How many threads can be made before the host has no more; -1: any number. */
-static int threads_left = -1;
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
-  static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create"); /* as POSIX has it */
-  if (!threads_left) return EAGAIN;
-  if (threads_left > 0) threads_left--;
-  return real(thread, attributes, run, argument);
-}
+#include "unit/few_threads.h"
 
 static char folder[] = "/tmp/ff-test-session-XXXXXX";
 
