@@ -399,7 +399,8 @@ static bool ended(const options *o, unsigned number, bool faults, progress *p, i
 }
 
 static void end_late(const options *o, pid_t child, progress *p) {
-  if (!p->since || time(NULL) - p->since <= (time_t)o->seconds) return;
+  const time_t since = p->since; /* once: the worker sets it to 0 at any time */
+  if (!since || time(NULL) - since <= (time_t)o->seconds) return;
   p->timeouts++;
   p->since = 0;
   kill(child, SIGKILL);
