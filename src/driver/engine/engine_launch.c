@@ -522,7 +522,7 @@ cudaError_t engine_launch_locked(const engine_launch *launch, engine_declared **
 engine_launch engine_launch_noted(const engine_launch *launch) {
   engine_launch noted = *launch;
   noted.range = farfault_nvtx_range(); /* it may run later, on another thread */
-  noted.site = engine_started() && ff_engine.trace ? engine_site(launch->function->name) : NULL;
+  noted.site = ff_engine.trace ? engine_site(launch->function->name) : NULL;
   return noted;
 }
 

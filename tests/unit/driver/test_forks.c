@@ -123,7 +123,7 @@ static void a_child_waits_for_no_thread(void **state) {
 int main(void) {
   void *module;
   setenv("FARFAULT_MACHINE", "gtx480", 1);
-  setenv("FARFAULT_MEMORY", "copy", 1); /* a launch then looks from where it is made, under a lock */
+  setenv("FARFAULT_MEMORY", "copy", 1); /* a launch then takes the locks of what is simulated, too */
   sem_init(&has_it, 0, 0);
   sem_init(&goes_on, 0, 0);
   void **handle = register_ptx((const char *const[]){text}, 1);
