@@ -13,6 +13,7 @@
 
 static const char text[] = PTX_HEAD ".visible .entry nothing()\n{\nret;\n}\n";
 STUB(nothing);
+STUB(another);
 
 int cuInit(unsigned), cuCtxCreate_v2(void **, unsigned, int), cuCtxGetApiVersion(void *, unsigned *),
     cuCtxSetCurrent(void *), cuFuncSetBlockShape(void *, int, int, int), cuModuleLoadData(void **, const void *),
@@ -22,6 +23,7 @@ int cuInit(unsigned), cuCtxCreate_v2(void **, unsigned, int), cuCtxGetApiVersion
                    void **);
 
 static void *context, *function;
+static void **registered;
 static _Thread_local int locks_left; /* until it rests with one; 0: it does not */
 static sem_t has_it, goes_on;
 
@@ -58,6 +60,7 @@ static void version(void) {
 }
 static void shape(void) { cuFuncSetBlockShape(function, 1, 1, 1); }
 static void unknown_link(void) { cuLinkAddData_v2(&context, 1, &context, 8, "", 0, NULL, NULL); }
+static void registers(void) { register_kernel(registered, another, "nothing"); }
 static void launched(void) { cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL); }
 
 static struct {
@@ -110,7 +113,7 @@ static void find_whole(void) {
 
 static void a_child_waits_for_no_thread(void **state) {
   (void)state;
-  void (*const calls[])(void) = {attributes, version, shape, unknown_link, launched};
+  void (*const calls[])(void) = {attributes, version, shape, unknown_link, registers, launched};
   find_whole();
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     int lock = 1;
@@ -126,8 +129,8 @@ int main(void) {
   setenv("FARFAULT_MEMORY", "copy", 1); /* a launch then takes the locks of what is simulated, too */
   sem_init(&has_it, 0, 0);
   sem_init(&goes_on, 0, 0);
-  void **handle = register_ptx((const char *const[]){text}, 1);
-  register_kernel(handle, nothing, "nothing");
+  registered = register_ptx((const char *const[]){text}, 1);
+  register_kernel(registered, nothing, "nothing");
   if (cudaFree(NULL) || cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuModuleLoadData(&module, text) ||
       cuModuleGetFunction(&function, module, "nothing"))
     return 1;
