@@ -33,10 +33,11 @@ void ff_arena_free(ff_arena *arena);
     T *items;               \
     size_t count, capacity; \
   }
-#define FF_PUSH(vec, value)                                                                           \
-  do {                                                                                                \
-    ff_vec_reserve((void **)&(vec)->items, &(vec)->capacity, (vec)->count + 1, sizeof *(vec)->items); \
-    (vec)->items[(vec)->count++] = (value);                                                           \
+#define FF_PUSH(vec, value)                                                                             \
+  do {                                                                                                  \
+    if (__builtin_expect((vec)->count >= (vec)->capacity, 0))                                           \
+      ff_vec_reserve((void **)&(vec)->items, &(vec)->capacity, (vec)->count + 1, sizeof *(vec)->items); \
+    (vec)->items[(vec)->count++] = (value);                                                             \
   } while (0)
 /* Makes room for `wanted` items; the storage moves. */
 void ff_vec_reserve(void **items, size_t *capacity, size_t wanted, size_t item_size);

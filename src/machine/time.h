@@ -39,6 +39,7 @@ static inline ps server_take(server *s, ps ask, ps at, ps service) {
 typedef struct slots {
   ps *until;
   uint32_t first, capacity;
+  uint32_t open; /* places, the last ones, whose time is not known yet: SLOTS_OPEN */
 } slots;
 void slots_init(slots *s, arena *a, uint64_t capacity);
 static inline ps slots_wait(const slots *s, ps at) { /* when one is free, at the earliest */
@@ -52,7 +53,7 @@ __attribute__((always_inline)) static inline void slots_prefetch(const slots *s)
 }
 /* A place may be held until a time that is not known yet, and is told later: slots_answer, for any one of these. */
 #define SLOTS_OPEN UINT64_MAX
-static inline bool slots_open(const slots *s) { return s->until[s->first + s->capacity - 1] == SLOTS_OPEN; }
+static inline bool slots_open(const slots *s) { return s->open != 0; }
 void slots_answer(slots *s, ps until);
 
 /* Division by a number that is known when the machine is made: a multiplication for all dividends below `limit`. */

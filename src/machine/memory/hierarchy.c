@@ -56,14 +56,19 @@ static inline uint32_t set_in_slice(const memory *y, const divider *sets, uint64
 /* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose
  * rows go round its banks. Where the L2 has two sides, slices 2 i and 2 i + 1 are each other's: of two neighbouring
  * granules of memory each side has one, and the pieces of its granules go round its slices. */
-static inline void place_interleaved(const memory *y, uint64_t address, line_place *p) {
+static inline uint64_t slice_interleaved(const memory *y, uint64_t address, uint64_t *round) {
   uint64_t piece = address >> 8, side = 0;
   if (y->crossing) {
     side = (uint64_t)__builtin_parityll(address & y->side_mask);
     piece = (piece & (y->granule - 1)) | (piece >> 1 & ~(y->granule - 1));
   }
-  uint64_t inside = divide(piece, &y->by_slices), number = slice_in_round(y, piece - inside * y->by_slices.by, inside);
-  if (y->crossing) number = number << 1 | side;
+  uint64_t inside = *round = divide(piece, &y->by_slices),
+           number = slice_in_round(y, piece - inside * y->by_slices.by, inside);
+  return y->crossing ? number << 1 | side : number;
+}
+
+static inline void place_interleaved(const memory *y, uint64_t address, line_place *p) {
+  uint64_t inside, number = slice_interleaved(y, address, &inside);
   l2_slice *slice = &y->slices[number];
   uint64_t line = inside << 1 | (address >> 7 & 1);
   uint64_t local = (inside * y->slices_per_channel + slice->part) << 8 | (address & 255);
@@ -93,6 +98,8 @@ static line_place l2_place(const memory *y, uint64_t address) {
   find_place(y, address, &p);
   return p;
 }
+
+void l2_find_place(const memory *y, uint64_t physical, line_place *p) { find_place(y, physical, p); }
 
 static ps dram_access(memory *y, const line_place *p, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
   const timing *t = y->t;
@@ -285,8 +292,8 @@ __attribute__((always_inline)) static inline void find_way(const memory *y, cons
                     .at = r->ask + y->t->l2_there + (load ? y->t->side : 0)};
 }
 
-void l2_find(memory *y, const request *r, l2_way *way, l2_turn *turn) {
-  find_place(y, r->address, &way->home);
+void l2_find(const memory *y, const request *r, const line_place *p, l2_way *way, l2_turn *turn) {
+  way->home = *p;
   find_way(y, r, &way->home, way, turn);
 }
 
@@ -364,6 +371,8 @@ static inline ps l2_at(memory *y, const request *r, const line_place *p) {
   return l2_home(y, p, r, &f, r->ask + y->t->l2_there + side / 2, r->at + y->t->l2_there + side / 2) + y->t->l2_back +
          side - side / 2;
 }
+
+ps l2_access_at(memory *y, const request *r, const line_place *p) { return l2_at(y, r, p); }
 
 ps l2_access(memory *y, const request *r) {
   line_place p = l2_place(y, r->address);
@@ -464,42 +473,38 @@ static inline const known_line *known_line_at(memory *y, const sm *m, uint64_t p
   return known;
 }
 
-void memory_prefetch_far(memory *y, const sm *m, uint64_t address) {
-  if (!peek(y, &address)) return;
-  const known_line *known = known_line_at(y, m, address);
-  const line_place *p = &known->place;
+__attribute__((always_inline)) static inline void prefetch_slice_far(const memory *y, const line_place *p,
+                                                                     uint32_t sm) {
   cache_prefetch_far(&p->slice->cache, p->set, p->tag);
-  if (copied(y, p, m->index)) cache_prefetch_far(&twin(y, p)->cache, p->set, p->tag);
-  cache_prefetch_far(&m->l1, known->l1_set, l1_tag(m, address));
+  if (copied(y, p, sm)) cache_prefetch_far(&twin(y, p)->cache, p->set, p->tag);
 }
 
-__attribute__((always_inline)) static inline void prefetch_slice(const line_place *p) {
+__attribute__((always_inline)) static inline void prefetch_slice_near(const memory *y, const line_place *p,
+                                                                      uint32_t sm) {
   slots_prefetch(&p->slice->mshrs);
   __builtin_prefetch(p->bank);
   cache_prefetch_near(&p->slice->cache, p->set, p->tag);
+  if (!copied(y, p, sm)) return;
+  slots_prefetch(&twin(y, p)->mshrs);
+  cache_prefetch_near(&twin(y, p)->cache, p->set, p->tag);
+}
+
+void memory_prefetch_far(memory *y, const sm *m, uint64_t address) {
+  if (!peek(y, &address)) return;
+  const known_line *known = known_line_at(y, m, address);
+  prefetch_slice_far(y, &known->place, m->index);
+  cache_prefetch_far(&m->l1, known->l1_set, l1_tag(m, address));
 }
 
 void memory_prefetch_near(memory *y, const sm *m, uint64_t address) {
   if (!peek(y, &address)) return;
   const known_line *known = known_line_at(y, m, address);
-  const line_place *p = &known->place;
-  prefetch_slice(p);
-  if (copied(y, p, m->index)) {
-    slots_prefetch(&twin(y, p)->mshrs);
-    cache_prefetch_near(&twin(y, p)->cache, p->set, p->tag);
-  }
+  prefetch_slice_near(y, &known->place, m->index);
   cache_prefetch_near(&m->l1, known->l1_set, l1_tag(m, address));
 }
 
-void l2_prefetch_far(const memory *y, uint64_t physical) {
-  line_place p = l2_place(y, physical);
-  cache_prefetch_far(&p.slice->cache, p.set, p.tag);
-}
-
-void l2_prefetch_near(const memory *y, uint64_t physical) {
-  line_place p = l2_place(y, physical);
-  prefetch_slice(&p);
-}
+void l2_prefetch_far(const memory *y, const line_place *p, uint32_t sm) { prefetch_slice_far(y, p, sm); }
+void l2_prefetch_near(const memory *y, const line_place *p, uint32_t sm) { prefetch_slice_near(y, p, sm); }
 
 void l1_prefetch_far(const memory *y, const sm *m, uint64_t address) {
   if (peek(y, &address)) cache_prefetch_far(&m->l1, l1_set(m, address), l1_tag(m, address));
@@ -536,15 +541,17 @@ static inline ps below_l1(memory *y, const sm *m, request *r, const line_place *
   return network_back(y, r, l2_at(y, r, p));
 }
 
-ps memory_below_l1(memory *y, const sm *m, const request *r) {
+ps memory_below_l1(memory *y, const sm *m, const request *r, const line_place *p) {
   request below = *r;
-  line_place p = l2_place(y, r->address);
-  return below_l1(y, m, &below, &p);
+  return below_l1(y, m, &below, p);
 }
 
 /* ---- parts of the L2 ---- */
 
-uint32_t l2_slice_of(const memory *y, uint64_t physical) { return l2_place(y, physical).number; }
+uint32_t l2_slice_of(const memory *y, uint64_t physical) {
+  uint64_t round;
+  return y->hash ? l2_place(y, physical).number : (uint32_t)slice_interleaved(y, physical, &round);
+}
 
 static void join(uint32_t *of_slice, uint64_t count, uint32_t a, uint32_t b) {
   uint32_t from = of_slice[a], to = of_slice[b];

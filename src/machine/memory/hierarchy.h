@@ -88,9 +88,11 @@ ps memory_access(memory *y, sm *m, request *r, ps *accepted); /* what *r asks fo
 void memory_prefetch_far(memory *y, const sm *m, uint64_t address);
 void memory_prefetch_near(memory *y, const sm *m, uint64_t address);
 ps remote_access(memory *y, sm *m, pager_place place, const request *r, ps *accepted);
+void l2_find_place(const memory *y, uint64_t physical, line_place *p);
 ps l2_access(memory *y, const request *r);
+ps l2_access_at(memory *y, const request *r, const line_place *p); /* the same where the line's place is known */
 /* What an L1 asks: through the network, the L2, or for an SM in a memory stack the stacks. */
-ps memory_below_l1(memory *y, const sm *m, const request *r);
+ps memory_below_l1(memory *y, const sm *m, const request *r, const line_place *p);
 /* The same in three steps: out through the network (only changes r->at), in the L2, and back to the SM. */
 void network_out(const memory *y, request *r);
 ps network_back(const memory *y, const request *r, ps data);
@@ -99,8 +101,8 @@ ps network_back(const memory *y, const request *r, ps data);
  * way between the sides of the L2 in common, if there are two. */
 uint32_t l2_parts(const memory *y, uint32_t *of_slice);
 uint32_t l2_slice_of(const memory *y, uint64_t physical);
-/* l2_access in three steps: for many accesses all of one step may be made before the next one's. The first two in the
- * order of the accesses of a part; the second in the order of all. The third in the order of a part again. */
+/* l2_access_at in three steps: for many accesses all of one step may be made before the next one's. The first two in
+ * the order of the accesses of a part; the second in the order of all. The third in the order of a part again. */
 typedef struct l2_way l2_way;
 typedef struct l2_turn { /* over to the other side of the L2: */
   ps at;                 /* without any wait; behind l2_cross: when the way is free for it */
@@ -108,16 +110,17 @@ typedef struct l2_turn { /* over to the other side of the L2: */
   uint8_t there;
 } l2_turn;
 size_t l2_way_bytes(void);
-void l2_find(memory *y, const request *r, l2_way *way, l2_turn *turn);
+void l2_find(const memory *y, const request *r, const line_place *p, l2_way *way, l2_turn *turn);
 void l2_cross(memory *y, l2_turn *turn);
 ps l2_take(memory *y, const request *r, const l2_way *way, const l2_turn *turn);
 uint32_t l1_set(const sm *m, uint64_t physical);
 uint64_t l1_tag(const sm *m, uint64_t physical);
-/* As memory_prefetch_far and ..._near, of the L1 alone; of the L2 alone and by the physical address. */
+/* As memory_prefetch_far and ..._near, of the L1 alone; of the L2 alone, for a line that the SM of that number asks
+ * for. */
 void l1_prefetch_far(const memory *y, const sm *m, uint64_t address);
 void l1_prefetch_near(const memory *y, const sm *m, uint64_t address);
-void l2_prefetch_far(const memory *y, uint64_t physical);
-void l2_prefetch_near(const memory *y, uint64_t physical);
+void l2_prefetch_far(const memory *y, const line_place *p, uint32_t sm);
+void l2_prefetch_near(const memory *y, const line_place *p, uint32_t sm);
 /* the page has left: its lines are no longer valid */
 void l2_discard(memory *y, uint64_t address, uint64_t bytes);
 bool l2_has_any(memory *y, uint64_t address, uint64_t bytes); /* a line of the range; for checks */

@@ -28,6 +28,7 @@
 enum { COUNTS_KEPT = 64, TAKEN_AHEAD = 6 };
 
 static round_request *request_at(const round_sm *q, uint64_t number) { return &q->requests[number & q->mask]; }
+static round_taking *taking_at(const round_sm *q, uint64_t number) { return &q->takings[number & q->mask]; }
 
 /* ---- stops and waits ---- */
 
@@ -65,16 +66,25 @@ static sim_counters *whole_of(sim_counters *own) {
   return ((round_counts *)(void *)((char *)own - offsetof(round_counts, own)))->whole;
 }
 
-static round_request *make_room(round_sm *q) {
-  if (q->end - q->first > q->mask) {
-    uint64_t mask = q->mask * 2 + 1;
-    round_request *larger = ff_alloc_aligned(64, (mask + 1) * sizeof *larger);
-    for (uint64_t n = q->first; n != q->end; n++) larger[n & mask] = *request_at(q, n);
-    free(q->requests);
-    q->requests = larger;
-    q->mask = mask;
+static void grow(round_sm *q) {
+  uint64_t mask = q->mask * 2 + 1;
+  round_request *requests = ff_alloc_aligned(64, (mask + 1) * sizeof *requests);
+  round_taking *takings = ff_alloc_aligned(64, (mask + 1) * sizeof *takings);
+  for (uint64_t n = q->first; n != q->end; n++) {
+    requests[n & mask] = *request_at(q, n);
+    takings[n & mask] = *taking_at(q, n);
   }
-  return request_at(q, q->end++);
+  free(q->requests);
+  free(q->takings);
+  q->requests = requests;
+  q->takings = takings;
+  q->mask = mask;
+}
+
+/* Returns the number of a new request, whose two parts hold what another one left there. */
+static uint64_t make_room(round_sm *q) {
+  if (__builtin_expect(q->end - q->first > q->mask, 0)) grow(q);
+  return q->end++;
 }
 
 static tally tally_below(const round_sm *q, const tally *t) {
@@ -83,52 +93,57 @@ static tally tally_below(const round_sm *q, const tally *t) {
 
 /* That of an open translation. 0, which it is not: none is waited for. */
 static ps turn_of(const round_sm *q, ps translated) {
-  return translated ? request_at(q, translated & ~ROUND_OPEN)->turn : 0;
+  return translated ? taking_at(q, translated & ~ROUND_OPEN)->turn : 0;
 }
 /* It is there no earlier. */
 static ps least_of(const round_sm *q, ps translated) {
   return translated ? request_at(q, translated & ~ROUND_OPEN)->answer : 0;
 }
 
-static round_request *add(round_sm *q, warp *w, const request *r, ps hold, ps translated) {
+/* Returns its number. */
+static uint64_t add(round_sm *q, warp *w, const request *r, ps hold, ps translated) {
   uint64_t word = *w->record;
   ps turn = turn_of(q, translated);
-  round_request *e = make_room(q);
-  *e = (round_request){.turn = turn > r->ask ? turn : r->ask,
-                       .translated = translated,
-                       .ask = r->ask,
-                       .at = r->at,
-                       .address = r->address,
-                       .tally = tally_below(q, r->tally),
-                       .hold = hold,
-                       .w = w,
-                       .lanes = r->lanes,
-                       .sectors = (uint8_t)r->sectors,
-                       .op = (uint8_t)r->op,
-                       .slot = ROUND_NO_SLOT,
-                       .copies = trace_access_flags(word) & TRACE_ASYNC_COPY,
-                       .store = r->op == TRACE_STORE};
+  uint64_t number = make_room(q);
+  *request_at(q, number) = (round_request){.ask = r->ask,
+                                           .at = r->at,
+                                           .address = r->address,
+                                           .translated = translated,
+                                           .tally = tally_below(q, r->tally),
+                                           .lanes = r->lanes,
+                                           .sectors = (uint8_t)r->sectors,
+                                           .op = (uint8_t)r->op,
+                                           .kind = ROUND_LINE};
+  round_taking *k = taking_at(q, number);
+  *k = (round_taking){.turn = turn > r->ask ? turn : r->ask,
+                      .hold = hold,
+                      .w = w,
+                      .slot = ROUND_NO_SLOT,
+                      .copies = trace_access_flags(word) & TRACE_ASYNC_COPY,
+                      .store = r->op == TRACE_STORE};
   if (trace_access_is_load(word)) {
-    e->slot = (uint8_t)(w->loads % LOAD_RING);
-    w->open[e->slot]++;
+    k->slot = (uint8_t)(w->loads % LOAD_RING);
+    w->open[k->slot]++;
   }
-  w->open_copies += e->copies;
-  return e;
+  w->open_copies += k->copies;
+  return number;
 }
 
 /* It is served between two rounds. */
-static void goes_out(round_sm *q, round_request *e, uint8_t group) {
+static void goes_out(round_sm *q, uint64_t number, uint8_t group) {
+  const round_request *e = request_at(q, number);
+  round_taking *k = taking_at(q, number);
   bool line = e->kind == ROUND_LINE;
-  e->asks = true;
-  FF_PUSH(&q->asked, ((round_asked){.turn = e->turn,
-                                    .number = q->end - 1,
-                                    .sm = q->m->index,
+  k->asks = true;
+  FF_PUSH(&q->asked, ((round_asked){.turn = k->turn,
+                                    .number = (uint32_t)number,
+                                    .sm = (uint16_t)q->m->index,
                                     .group = group,
                                     .line = line,
                                     .load = line && e->op == TRACE_LOAD}));
-  if (q->last_ask < e->turn) q->last_ask = e->turn;
-  if (q->open_ask > e->turn) q->open_ask = e->turn;
-  ps answer = e->turn + q->length;
+  if (q->last_ask < k->turn) q->last_ask = k->turn;
+  if (q->open_ask > k->turn) q->open_ask = k->turn;
+  ps answer = k->turn + q->length;
   if (__builtin_expect(answer >= q->until, 1)) return;
   q->until = answer; /* a block that came late: the SM is behind the others */
   q->events.horizon = answer - 1;
@@ -136,12 +151,13 @@ static void goes_out(round_sm *q, round_request *e, uint8_t group) {
 }
 
 /* It goes below the L1, and holds a place of these from `at` on. */
-static void ask(round_sm *q, const memory *y, round_request *e, slots *held, ps *accepted) {
+static void ask(round_sm *q, const memory *y, uint64_t number, slots *held, ps *accepted) {
+  round_request *e = request_at(q, number);
   ps at = e->translated ? e->at : slots_wait(held, e->at);
   *accepted += at - e->at;
   e->at = at;
   slots_hold(held, SLOTS_OPEN);
-  goes_out(q, e, q->groups ? q->groups[l2_slice_of(y, e->address)] : 0);
+  goes_out(q, number, q->groups ? q->groups[l2_slice_of(y, e->address)] : 0);
 }
 
 /* Which place is free first is known: no open one is before `until`, and one that is would be taken in place of a later
@@ -177,17 +193,20 @@ static bool load_access(round_sm *q, const memory *y, warp *w, const request *r,
     if (waits && *data < ready) *data = ready;
     return true;
   }
-  round_request *e = add(q, w, r, hold, translated);
-  e->floor = *data;
-  e->before = pending ? ready : 0;
-  e->waits_for_before = waits;
+  uint64_t number = add(q, w, r, hold, translated);
+  round_taking *k = taking_at(q, number);
+  k->floor = *data;
+  k->before = pending ? ready : 0;
+  k->waits_for_before = waits;
   *data = 0;
   if (!missing) return true;
+  round_request *e = request_at(q, number);
   e->sectors = missing;
-  e->line = line;
-  e->tag = tag;
-  ask(q, y, e, &m->l1_mshrs, accepted);
-  line->ready = ROUND_OPEN | (q->end - 1);
+  k->line = line;
+  k->tag = tag;
+  ask(q, y, number, &m->l1_mshrs, accepted);
+  k->floor -= e->at;
+  line->ready = ROUND_OPEN | number;
   line->valid |= missing;
   line->pending |= missing;
   return true;
@@ -234,21 +253,18 @@ ps round_translate(round_sm *q, gmmu *g, uint64_t address, const pager_unit *uni
   bool foreseen = false;
   ps translated = look.entry ? ready : 0, turn = turn_of(q, translated),
      least = look.entry ? least_of(q, ready) : tlb_foresee(g, &look, address, &foreseen);
-  ready = foreseen ? least : ROUND_OPEN | q->end;
-  round_request *e = make_room(q);
-  *e = (round_request){.kind = look.entry ? ROUND_FOLLOW : ROUND_WALK,
-                       .turn = turn > ask ? turn : ask,
-                       .ask = ask,
-                       .at = look.at,
-                       .address = address,
-                       .answer = least > look.at ? least : look.at,
-                       .translated = translated,
-                       .tally = tally_below(q, tally),
-                       .tag = look.key,
-                       .lanes = look.leaf,
-                       .slot = ROUND_NO_SLOT,
-                       .foreseen = foreseen};
-  goes_out(q, e, 0);
+  uint64_t number = make_room(q);
+  ready = foreseen ? least : ROUND_OPEN | number;
+  *request_at(q, number) = (round_request){.kind = look.entry ? ROUND_FOLLOW : ROUND_WALK,
+                                           .ask = ask,
+                                           .at = look.at,
+                                           .address = address,
+                                           .answer = least > look.at ? least : look.at,
+                                           .translated = look.entry ? translated : look.key,
+                                           .tally = tally_below(q, tally),
+                                           .lanes = look.leaf};
+  *taking_at(q, number) = (round_taking){.turn = turn > ask ? turn : ask, .slot = ROUND_NO_SLOT, .foreseen = foreseen};
+  goes_out(q, number, 0);
   if (look.entry) return ready;
   tlb_insert(q, look.key, ready, tally);
   return ready;
@@ -269,7 +285,7 @@ static void seen_known(load_store *u, ps open, ps ready) {
 /* What has its number in place of a time. */
 static void translation_known(round_sm *q, const round_request *e, uint64_t number) {
   ps open = ROUND_OPEN | number;
-  lru_entry *entry = e->kind == ROUND_WALK ? lru_peek(&q->m->tlb, e->tag) : NULL;
+  lru_entry *entry = e->kind == ROUND_WALK ? lru_peek(&q->m->tlb, e->translated) : NULL;
   if (entry && entry->ready == open) entry->ready = e->answer;
   seen_known(&q->m->lsu, open, e->answer);
   seen_known(&q->m->bulk, open, e->answer);
@@ -278,17 +294,17 @@ static void translation_known(round_sm *q, const round_request *e, uint64_t numb
 /* ---- answers ---- */
 
 /* The warp's line has arrived. */
-static void arrive(round_sm *q, const round_request *e, ps arrival) {
-  warp *w = e->w;
+static void arrive(round_sm *q, const round_taking *k, ps arrival) {
+  warp *w = k->w;
   if (w->block->drained < arrival) w->block->drained = arrival;
-  if (e->copies) {
+  if (k->copies) {
     w->open_copies--;
     if (w->copied < arrival) w->copied = arrival;
   }
-  if (e->slot == ROUND_NO_SLOT) return;
-  ps *load = &w->ring[e->slot];
+  if (k->slot == ROUND_NO_SLOT) return;
+  ps *load = &w->ring[k->slot];
   if (*load < arrival) *load = arrival;
-  if (--w->open[e->slot] || w->parked != 1 + (uint32_t)e->slot) return;
+  if (--w->open[k->slot] || w->parked != 1 + (uint32_t)k->slot) return;
   ps time = *load > w->parked_at ? *load : w->parked_at;
   FF_CHECK(time >= q->until); /* the SM has run up to then */
   w->counters->warp_stall_ps += time - w->parked_at;
@@ -297,35 +313,35 @@ static void arrive(round_sm *q, const round_request *e, ps arrival) {
 }
 
 /* false: what it waits for is not known yet. */
-static bool take(round_sm *q, round_request *e, uint64_t number) {
-  if (e->translated >= ROUND_OPEN) { /* that request may be gone when this one is served */
+static bool take(round_sm *q, round_request *e, round_taking *k, uint64_t number) {
+  bool translates = e->kind != ROUND_LINE;
+  if (e->kind != ROUND_WALK && e->translated >= ROUND_OPEN) { /* that one may be gone when this one is served */
     const round_request *asked = request_at(q, e->translated & ~ROUND_OPEN);
     if (asked->answered) e->translated = asked->answer;
   }
-  if (e->before >= ROUND_OPEN) {
-    const round_request *earlier = request_at(q, e->before & ~ROUND_OPEN);
-    if (!earlier->over) return false;
-    e->before = earlier->answer;
+  if (k->before >= ROUND_OPEN) {
+    uint64_t earlier = k->before & ~ROUND_OPEN;
+    if (!taking_at(q, earlier)->over) return false;
+    k->before = request_at(q, earlier)->answer;
   }
-  if (e->asks ? !e->answered : e->translated >= ROUND_OPEN) return false;
-  if (e->kind != ROUND_LINE) {
-    if (!e->foreseen) translation_known(q, e, number);
-    e->over = true;
+  if (k->asks ? !e->answered : e->translated >= ROUND_OPEN) return false;
+  k->over = true;
+  if (translates) {
+    if (!k->foreseen) translation_known(q, e, number);
     return true;
   }
-  ps data = e->floor;
-  if (!e->asks && e->translated > e->at) data += e->translated - e->at;
-  if (e->asks) {
+  ps data = k->line ? e->at + k->floor : k->floor;
+  if (!k->asks && e->translated > e->at) data += e->translated - e->at;
+  if (k->asks) {
     if (data < e->answer) data = e->answer;
-    slots_answer(e->store ? &q->m->stores : &q->m->l1_mshrs, e->answer);
+    slots_answer(k->store ? &q->m->stores : &q->m->l1_mshrs, e->answer);
   }
-  if (e->waits_for_before && data < e->before) data = e->before;
-  if (e->line) { /* sectors that were on their way may come later than these */
-    if (e->answer < e->before) e->answer = e->before;
-    if (e->line->tag == e->tag && e->line->ready == (ROUND_OPEN | number)) e->line->ready = e->answer;
+  if (k->waits_for_before && data < k->before) data = k->before;
+  if (k->line) { /* sectors that were on their way may come later than these */
+    if (e->answer < k->before) e->answer = k->before;
+    if (k->line->tag == k->tag && k->line->ready == (ROUND_OPEN | number)) k->line->ready = e->answer;
   }
-  arrive(q, e, data + e->hold);
-  e->over = true;
+  arrive(q, k, data + k->hold);
   return true;
 }
 
@@ -334,13 +350,13 @@ void round_take(round_sm *q) {
   q->answers = 0;
   q->open_ask = UINT64_MAX;
   for (uint64_t n = q->first; n != q->end; n++) {
-    round_request *e = request_at(q, n);
-    const round_request *soon = request_at(q, n + TAKEN_AHEAD); /* what stands there after the last does no harm */
+    round_taking *k = taking_at(q, n);
+    const round_taking *soon = taking_at(q, n + TAKEN_AHEAD); /* what stands there after the last does no harm */
     if (soon->line) __builtin_prefetch(soon->line);
     if (soon->w && soon->slot != ROUND_NO_SLOT) __builtin_prefetch(&soon->w->ring[soon->slot]);
-    if (!e->over && !take(q, e, n) && q->open_ask > e->turn) q->open_ask = e->turn;
+    if (!k->over && !take(q, request_at(q, n), k, n) && q->open_ask > k->turn) q->open_ask = k->turn;
   }
-  while (q->first != q->end && request_at(q, q->first)->over) q->first++;
+  while (q->first != q->end && taking_at(q, q->first)->over) q->first++;
 }
 
 /* ---- pages ---- */

@@ -49,13 +49,15 @@ struct round_server {
   ps length;
   round_threads *threads;
   /* the calendar */
-  ps width, at; /* of a bucket; where the first one that may have entries begins */
+  ps width, at;         /* of a bucket, a power of two; where the first one that may have entries begins */
+  uint32_t width_shift; /* its logarithm */
   size_t waiting;
   asked_list buckets[BUCKETS];
   asked_list picked, spare; /* of a bucket: those that are served now; to sort in, */
   size_t *places;           /* with these: of each key, from the second on */
   size_t place_count;
-  ps first, mark; /* of the list that is sorted: its first time, and how much of it one place is for */
+  ps first;            /* of the list that is sorted: its first time, */
+  uint32_t mark_shift; /* and the logarithm of how much of it one place is for */
   /* side by side */
   group *groups; /* NULL: nothing is */
   uint32_t group_count, thread_count;
@@ -72,7 +74,9 @@ struct round_server {
 
 /* ---- the calendar ---- */
 
-static asked_list *bucket_at(round_server *v, ps time) { return &v->buckets[time / v->width % BUCKETS]; }
+static asked_list *bucket_at(round_server *v, ps time) { return &v->buckets[(time >> v->width_shift) % BUCKETS]; }
+
+static ps bucket_begin(const round_server *v, ps time) { return time >> v->width_shift << v->width_shift; }
 
 void round_server_collect(round_server *v, round_sm *q) {
   for (size_t i = 0; i < q->asked.count; i++) {
@@ -84,14 +88,14 @@ void round_server_collect(round_server *v, round_sm *q) {
 }
 
 static inline size_t time_of(const round_server *v, const round_asked *c) {
-  return (size_t)((c->turn - v->first) / v->mark);
+  return (size_t)((c->turn - v->first) >> v->mark_shift);
 }
 
 static inline size_t sm_of(const round_server *v, const round_asked *c) { return c->sm; }
 
 static bool before(const round_asked *a, const round_asked *b) {
   if (a->turn != b->turn) return a->turn < b->turn;
-  return a->sm != b->sm ? a->sm < b->sm : a->number < b->number;
+  return a->sm != b->sm ? a->sm < b->sm : (int32_t)(a->number - b->number) < 0;
 }
 
 /* `to` is `from` in the order of the keys, and where they are the same as it was. */
@@ -105,22 +109,36 @@ static inline void put_by_key(round_server *v, const asked_list *from, asked_lis
   for (size_t i = 0; i < from->count; i++) to->items[v->places[key(v, &from->items[i])]++] = from->items[i];
 }
 
-/* The times of the list, some of which may be long before the bucket's, in as many pieces as there are places. */
-static void set_marks(round_server *v, const asked_list *list) {
+static inline void exchange(asked_list *a, asked_list *b) {
+  asked_list c = *a;
+  *a = *b;
+  *b = c;
+}
+
+/* The times of the list, some of which may be long before the bucket's, in no more pieces than there are places. False:
+ * the list is not in order of the SMs, and of what each has asked. */
+static bool set_marks(round_server *v, const asked_list *list) {
   ps last = v->first = list->items[0].turn;
+  bool by_sm = true;
   for (size_t i = 1; i < list->count; i++) {
     ps turn = list->items[i].turn;
     if (v->first > turn) v->first = turn;
     if (last < turn) last = turn;
+    by_sm &= list->items[i - 1].sm <= list->items[i].sm;
   }
-  v->mark = (last - v->first) / (v->place_count - 1) + 1;
+  v->mark_shift = 0;
+  while ((last - v->first) >> v->mark_shift >= v->place_count - 1) v->mark_shift++;
+  return by_sm;
 }
 
 static void sort(round_server *v, asked_list *list) {
   if (list->count > FEW) { /* almost: what is left are steps of one or two */
-    set_marks(v, list);
-    put_by_key(v, list, &v->spare, sm_of);
-    put_by_key(v, &v->spare, list, time_of);
+    if (!set_marks(v, list)) {
+      put_by_key(v, list, &v->spare, sm_of);
+      exchange(list, &v->spare);
+    }
+    put_by_key(v, list, &v->spare, time_of);
+    exchange(list, &v->spare);
   }
   for (size_t i = 1; i < list->count; i++) {
     round_asked e = list->items[i];
@@ -151,9 +169,8 @@ static request request_below(const round_asked *c, const round_request *e, const
 /* A line whose translation comes later is as much later. */
 static inline void translated_late(const round_sm *q, round_request *e) {
   if (!e->translated) return;
-  ps at = round_translated(q, e), late = at > e->at ? at - e->at : 0;
-  e->at += late;
-  if (e->line) e->floor += late;
+  ps at = round_translated(q, e);
+  if (at > e->at) e->at = at;
 }
 
 static void line_out(const round_server *v, const round_asked *c, round_request *e) {
@@ -166,13 +183,13 @@ static void line_out(const round_server *v, const round_asked *c, round_request 
 static void line_back(const round_server *v, const round_asked *c, round_request *e) {
   request r = request_below(c, e, &e->tally);
   e->answer = network_back(v->memory, &r, e->answer);
-  FF_CHECK(e->answer >= e->turn + v->length);
+  FF_CHECK(e->answer >= c->turn + v->length);
 }
 
 static void serve_translation(const round_server *v, const round_asked *c, round_request *e) {
   round_sm *q = &v->sms[c->sm];
   if (e->kind == ROUND_WALK) {
-    e->answer = tlb_walk(v->gmmu, q->m, e->address, (pager_leaf)e->lanes, e->tag, e->ask, e->at, &e->tally);
+    e->answer = tlb_walk(v->gmmu, q->m, e->address, (pager_leaf)e->lanes, e->translated, e->ask, e->at, &e->tally);
   } else {
     ps at = round_translated(q, e);
     if (at > e->at) COUNT(&e->tally, tlb_merged, 1);
@@ -182,7 +199,8 @@ static void serve_translation(const round_server *v, const round_asked *c, round
   q->answers++;
 }
 
-static void serve_one(round_server *v, const round_asked *c) {
+/* place: of a line */
+static void serve_one(round_server *v, const round_asked *c, const line_place *place) {
   round_sm *q = &v->sms[c->sm];
   round_request *e = request_of(v, c);
   if (!c->line) {
@@ -191,27 +209,38 @@ static void serve_one(round_server *v, const round_asked *c) {
   }
   translated_late(q, e);
   request r = request_below(c, e, &e->tally);
-  e->answer = memory_below_l1(v->memory, q->m, &r);
-  FF_CHECK(e->answer >= e->turn + v->length);
+  e->answer = memory_below_l1(v->memory, q->m, &r, place);
+  FF_CHECK(e->answer >= c->turn + v->length);
   e->answered = true;
   q->answers++;
 }
 
-/* It lies in two lines of the host's cache. */
-static void prefetch_request(const round_request *e) {
-  __builtin_prefetch(e);
-  __builtin_prefetch((const char *)e + 64);
+static void prefetch_request(const round_request *e) { __builtin_prefetch(e); }
+
+/* The places of the lines that come next, each found once, when the host is asked for what lies there. */
+enum { PLACED = 2 * AHEAD_FAR };
+typedef struct placed {
+  line_place items[PLACED]; /* line number i at i % PLACED */
+} placed;
+
+static void place(const round_server *v, placed *p, size_t i, const round_asked *c) {
+  if (!c->line) return;
+  line_place *at = &p->items[i % PLACED];
+  l2_find_place(v->memory, request_of(v, c)->address, at);
+  l2_prefetch_far(v->memory, at, c->sm);
 }
 
 /* All of them, one by one. */
 static void serve_in_order(round_server *v, const round_asked *items, size_t count) {
-  for (size_t i = 0; i < count && i < AHEAD_FAR; i++) prefetch_request(request_of(v, &items[i]));
+  placed p;
+  for (size_t i = 0; i < count && i < 2 * AHEAD_FAR; i++) prefetch_request(request_of(v, &items[i]));
+  for (size_t i = 0; i < count && i < AHEAD_FAR; i++) place(v, &p, i, &items[i]);
   for (size_t i = 0; i < count; i++) {
     size_t far = i + AHEAD_FAR, near = i + AHEAD_NEAR;
     if (far + AHEAD_FAR < count) prefetch_request(request_of(v, &items[far + AHEAD_FAR]));
-    if (far < count) l2_prefetch_far(v->memory, request_of(v, &items[far])->address);
-    if (near < count) l2_prefetch_near(v->memory, request_of(v, &items[near])->address);
-    serve_one(v, &items[i]);
+    if (far < count) place(v, &p, far, &items[far]);
+    if (near < count && items[near].line) l2_prefetch_near(v->memory, &p.items[near % PLACED], items[near].sm);
+    serve_one(v, &items[i], &p.items[i % PLACED]);
   }
 }
 
@@ -250,13 +279,14 @@ static l2_way *way_at(const round_server *v, size_t i) {
   return (l2_way *)(void *)(v->ways + (i - v->begin) * l2_way_bytes());
 }
 
-/* Line number i of the group, and what of those behind it lies far away from the host. */
-static round_request *next_line(const round_server *v, const group *g, size_t i, bool tables) {
+/* Line number i of the group, and what of those behind it lies far away from the host. p: their places, and this one's;
+ * NULL: they are not wanted any more. */
+static round_request *next_line(const round_server *v, const group *g, size_t i, placed *p) {
   const round_asked *items = v->batch.items;
   size_t count = g->lines.count, far = i + AHEAD_FAR, near = i + AHEAD_NEAR;
   if (far + AHEAD_FAR < count) prefetch_request(request_of(v, &items[g->lines.items[far + AHEAD_FAR]]));
-  if (tables && far < count) l2_prefetch_far(v->memory, request_of(v, &items[g->lines.items[far]])->address);
-  if (tables && near < count) l2_prefetch_near(v->memory, request_of(v, &items[g->lines.items[near]])->address);
+  for (size_t k = i ? far : 0; p && k <= far && k < count; k++) place(v, p, k, &items[g->lines.items[k]]);
+  if (p && near < count) l2_prefetch_near(v->memory, &p->items[near % PLACED], items[g->lines.items[near]].sm);
   return request_of(v, &items[g->lines.items[i]]);
 }
 
@@ -264,26 +294,28 @@ static round_request *next_line(const round_server *v, const group *g, size_t i,
 static void serve_group(void *context, uint32_t number) {
   round_server *v = context;
   group *g = &v->groups[number];
+  placed p;
   for (size_t i = 0; i < g->lines.count; i++) {
-    round_request *e = next_line(v, g, i, true);
+    round_request *e = next_line(v, g, i, &p);
     const round_asked *c = &v->batch.items[g->lines.items[i]];
     if (c->load) translated_late(&v->sms[c->sm], e);
     request r = request_below(c, e, group_tally(g, &e->tally));
-    e->answer = l2_access(v->memory, &r);
+    e->answer = l2_access_at(v->memory, &r, &p.items[i % PLACED]);
     e->answered = true;
   }
 }
 
 static void find_group(void *context, uint32_t number) {
   round_server *v = context;
-  group *g = &v->groups[number];
+  const group *g = &v->groups[number];
+  placed p;
   for (size_t i = 0; i < g->lines.count; i++) {
-    round_request *e = next_line(v, g, i, true);
+    round_request *e = next_line(v, g, i, &p);
     uint32_t at = g->lines.items[i];
     const round_asked *c = &v->batch.items[at];
     if (c->load) translated_late(&v->sms[c->sm], e);
     request r = request_below(c, e, &e->tally);
-    l2_find(v->memory, &r, way_at(v, at), &v->turns[at - v->begin]);
+    l2_find(v->memory, &r, &p.items[i % PLACED], way_at(v, at), &v->turns[at - v->begin]);
   }
 }
 
@@ -291,7 +323,7 @@ static void take_group(void *context, uint32_t number) {
   round_server *v = context;
   group *g = &v->groups[number];
   for (size_t i = 0; i < g->lines.count; i++) {
-    round_request *e = next_line(v, g, i, false);
+    round_request *e = next_line(v, g, i, NULL);
     uint32_t at = g->lines.items[i];
     request r = request_below(&v->batch.items[at], e, group_tally(g, &e->tally));
     e->answer = l2_take(v->memory, &r, way_at(v, at), &v->turns[at - v->begin]);
@@ -354,7 +386,8 @@ static bool gather(round_server *v) {
     if (v->end + AHEAD_FAR < v->batch.count && !c[AHEAD_FAR].load) prefetch_request(request_of(v, &c[AHEAD_FAR]));
     if (!c->load) {
       round_request *e = request_of(v, c);
-      if (e->kind == ROUND_WALK && tlb_walk_reads(v->gmmu, e->address, (pager_leaf)e->lanes, e->tag)) return true;
+      if (e->kind == ROUND_WALK && tlb_walk_reads(v->gmmu, e->address, (pager_leaf)e->lanes, e->translated))
+        return true;
       if (!c->line) {
         serve_translation(v, c, e);
         continue;
@@ -377,7 +410,7 @@ static void serve_batch(round_server *v) {
     }
     walk = gather(v);
     if (v->end > v->begin) serve_lines(v);
-    if (walk) serve_one(v, &items[v->end++]);
+    if (walk) serve_one(v, &items[v->end++], NULL);
     v->begin = v->end;
   }
   v->batch.count = 0;
@@ -417,10 +450,10 @@ void round_server_serve(round_server *v, ps end) {
     empty = v->waiting == waiting ? empty + 1 : 0;
     if (empty < BUCKETS || !v->waiting) continue;
     ps first = first_ask(v);
-    if (first / v->width * v->width > v->at) v->at = first / v->width * v->width;
+    if (bucket_begin(v, first) > v->at) v->at = bucket_begin(v, first);
     empty = 0;
   }
-  if (!v->waiting && end != UINT64_MAX && v->at < end / v->width * v->width) v->at = end / v->width * v->width;
+  if (!v->waiting && end != UINT64_MAX && v->at < bucket_begin(v, end)) v->at = bucket_begin(v, end);
   if (v->batch.count) serve_batch(v);
 }
 
@@ -462,7 +495,8 @@ round_server *round_server_create(sim *s, round_sm *sms, uint32_t sm_count, ps l
   v->sms = sms;
   v->length = length;
   v->threads = threads;
-  v->width = length / BUCKETS_PER_ROUND ? length / BUCKETS_PER_ROUND : 1;
+  while (length / BUCKETS_PER_ROUND >> v->width_shift > 1) v->width_shift++;
+  v->width = (ps)1 << v->width_shift;
   v->place_count = (sm_count > PLACES ? sm_count : PLACES) + 1;
   v->places = ff_alloc(v->place_count * sizeof *v->places);
   if (thread_count > 1 || s->measures) divide_up(v, s, thread_count, sm_count);

@@ -230,6 +230,7 @@ static void sm_begin(sm_rounds *r, uint32_t i) {
   q->length = r->length;
   q->lines = s->observer.lines != NULL;
   q->requests = ff_alloc_aligned(64, (q->mask + 1) * sizeof *q->requests);
+  q->takings = ff_alloc_aligned(64, (q->mask + 1) * sizeof *q->takings);
   q->events.first = q->events.next_time = q->events.horizon = q->events.own_horizon = UINT64_MAX;
   q->events.slice = true; /* a warp that stops at the horizon goes on as if it had not */
   q->front = q->single = s->front;
@@ -280,6 +281,7 @@ void rounds_end(sim *s) {
     free(q->asked.items);
     free(q->counts);
     free(q->requests);
+    free(q->takings);
     free(q->events.items);
     q->m->round = NULL;
     q->m->events = &r->d->heap;

@@ -30,33 +30,40 @@ enum { ROUND_NO_SLOT = 255 };
  * found one that was asked for and is not known yet. */
 typedef enum round_kind { ROUND_LINE, ROUND_WALK, ROUND_FOLLOW } round_kind;
 
-/* What an SM asks, and what waits for it. */
+/* What an SM asks, as far as who serves it looks at it: one line of the host's cache. */
 typedef struct round_request {
-  ps turn;          /* when it is served: `ask`, or later, where its translation was asked for later */
-  ps ask, at;       /* as in `request`; WALK, FOLLOW: of the TLB's port */
-  uint64_t address; /* of the line, physical; WALK: virtual */
-  ps translated;    /* LINE, FOLLOW: by when; may be open; 0: it waits for no translation */
-  tally tally;
+  _Alignas(64) ps ask; /* as in `request`; WALK, FOLLOW: of the TLB's port */
+  ps at;               /* the same */
+  uint64_t address;    /* of the line, physical; WALK: virtual */
+  /* LINE, FOLLOW: by when it is translated; may be open; 0: it waits for no translation. WALK: the TLB's key. */
+  uint64_t translated;
   /* When the data has arrived; of a line that finds its sectors on their way: unused. WALK, FOLLOW: when the
    * translation is there, and until that is known, before when it is not. */
   ps answer;
-  ps before;        /* when sectors arrive that the L1's line waited for already; may be open; 0: it did not */
-  ps floor;         /* the data is there no earlier */
-  ps hold;          /* and holds the load/store unit so much longer */
-  cache_line *line; /* of the L1, that gets the answer; NULL: it passes the L1 */
-  uint64_t tag;     /* WALK: the TLB's key */
-  warp *w;
+  tally tally;
   uint32_t lanes; /* WALK: pager_leaf */
-  uint8_t sectors, op;
-  uint8_t kind;
+  uint8_t sectors, op, kind;
+  bool answered;
+} round_request;
+
+/* What the SM does with the answer: another line, which only the SM looks at. */
+typedef struct round_taking {
+  _Alignas(64) ps turn; /* when it is served: `ask`, or later, where its translation was asked for later */
+  ps before;            /* when sectors arrive that the L1's line waited for already; may be open; 0: it did not */
+  ps floor;             /* the data is there no earlier; with a `line`: counted from `at`, modulo 2^64 */
+  ps hold;              /* and holds the load/store unit so much longer */
+  cache_line *line;     /* of the L1, that gets the answer; NULL: it passes the L1 */
+  uint64_t tag;         /* the line's then */
+  warp *w;
   uint8_t slot;          /* the warp's load (ring), or ROUND_NO_SLOT */
   bool copies;           /* asynchronous: warp.copied */
   bool store;            /* holds one of sm.stores, else of sm.l1_mshrs */
   bool asks;             /* it goes below the L1; else it waits for `before` only */
   bool waits_for_before; /* its data is there no earlier than `before` */
-  bool answered, over;
+  bool over;
   bool foreseen; /* WALK: when it is over was known at once */
-} round_request;
+} round_taking;
+_Static_assert(sizeof(round_request) == 64 && sizeof(round_taking) == 64, "a line of the host's cache each");
 
 /* Counters of one SM alone, added to the real ones between two rounds. */
 typedef struct round_counts {
@@ -67,11 +74,11 @@ typedef struct round_counts {
 /* What is known of a request that is to be served before it is looked at. */
 typedef struct round_asked {
   ps turn;
-  uint64_t number; /* the SM's request */
-  uint32_t sm;
+  uint32_t number; /* the SM's request, modulo 2^32 */
+  uint16_t sm;
   uint8_t group; /* LINE: of the L2's parts that it goes to (round_serve.c) */
-  bool line;     /* it is one */
-  bool load;     /* a line that is one: it does not go out through the network */
+  bool line : 1; /* it is one */
+  bool load : 1; /* a line that is one: it does not go out through the network */
 } round_asked;
 
 /* An entry of an SM's TLB, which the census of all TLBs has not been told of. */
@@ -90,6 +97,7 @@ typedef struct round_sm {
   front_end front, single;               /* for a round, and for one step between two */
   access_path accesses, single_accesses; /* below them */
   round_request *requests;               /* number n at n & mask: of [first, end) */
+  round_taking *takings;                 /* the same */
   uint64_t first, end;
   FF_VEC(round_asked) asked; /* that have not been taken to be served yet */
   uint64_t mask;

@@ -293,7 +293,11 @@ static void test_steps_of_many_accesses(void **state) {
         requests[i].tally = &tallies[1];
       }
       memory *y = &many.sim->memory;
-      for (int i = 0; i < ACCESSES; i++) l2_find(y, &requests[i], (l2_way *)(ways + i * l2_way_bytes()), &turns[i]);
+      for (int i = 0; i < ACCESSES; i++) {
+        line_place place;
+        l2_find_place(y, requests[i].address, &place);
+        l2_find(y, &requests[i], &place, (l2_way *)(ways + i * l2_way_bytes()), &turns[i]);
+      }
       for (int i = 0; i < ACCESSES; i++) {
         turns_over += turns[i].sectors > 0;
         l2_cross(y, &turns[i]);

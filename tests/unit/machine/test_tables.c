@@ -190,25 +190,53 @@ static void test_event_heap(void **state) {
 
 /* ---- slots ---- */
 
-static void test_slots(void **state) {
-  for (uint64_t capacity = 1; capacity < 40; capacity += 3) {
-    slots s;
-    memset(&s, 0, sizeof s);
-    arena a = {0};
-    slots_init(&s, &a, capacity);
-    ps naive[64] = {0}, now = 0;
-    for (int step = 0; step < 3000; step++) {
-      uint64_t earliest = 0;
-      for (uint64_t i = 1; i < capacity; i++)
-        if (naive[i] < naive[earliest]) earliest = i;
-      now += random_below(5);
-      ps at = slots_wait(&s, now);
-      assert_int_equal(at, naive[earliest] > now ? naive[earliest] : now);
-      naive[earliest] = at + random_below(100);
-      slots_hold(&s, naive[earliest]);
+/* The earliest of the places. */
+static uint64_t earliest_of(const ps *naive, uint64_t capacity) {
+  uint64_t earliest = 0;
+  for (uint64_t i = 1; i < capacity; i++)
+    if (naive[i] < naive[earliest]) earliest = i;
+  return earliest;
+}
+
+/* One of the open places, a random one, is held until this time. */
+static void answer(slots *s, ps *naive, uint64_t capacity, ps until) {
+  uint64_t place = random_below(capacity);
+  while (naive[place] != SLOTS_OPEN) place = (place + 1) % capacity;
+  naive[place] = until;
+  slots_answer(s, until);
+}
+
+/* open: of eight places that are taken, how many have no known time at first. */
+static void check_slots(uint64_t capacity, uint32_t open) {
+  slots s;
+  memset(&s, 0, sizeof s);
+  arena a = {0};
+  slots_init(&s, &a, capacity);
+  ps naive[128] = {0}, now = 0;
+  uint64_t opened = 0;
+  for (int step = 0; step < 3000; step++) {
+    now += random_below(5);
+    if (opened == capacity) assert_int_equal(slots_wait(&s, now), SLOTS_OPEN);
+    while (opened == capacity || (opened && random_below(8) < open)) {
+      answer(&s, naive, capacity, now + random_below(100));
+      opened--;
+      assert_int_equal(slots_open(&s), opened > 0);
     }
-    arena_free(&a);
+    uint64_t earliest = earliest_of(naive, capacity);
+    ps at = slots_wait(&s, now);
+    assert_int_equal(at, naive[earliest] > now ? naive[earliest] : now);
+    bool opens = random_below(8) < open;
+    naive[earliest] = opens ? SLOTS_OPEN : at + random_below(100);
+    opened += opens;
+    slots_hold(&s, naive[earliest]);
+    assert_int_equal(slots_open(&s), opened > 0);
   }
+  arena_free(&a);
+}
+
+static void test_slots(void **state) {
+  for (uint64_t capacity = 1; capacity < 100; capacity += 3)
+    for (uint32_t open = 0; open < 8; open += 3) check_slots(capacity, open);
 }
 
 /* ---- LRU table ---- */
