@@ -114,6 +114,15 @@ run "$farfault" list machines --json ""
 expect_status 64
 expect_err "--json: the file's name is empty"
 expect test ! -e ./-
+# The name was left out, and what follows is no name.
+for command in "run --json -- /bin/true" "run -o --csv rows.csv /bin/true" "sim --csv --wide x.fft" "report $report --html --json" \
+  "record -o -- /bin/true" "trace cut -o --kernel=k x.fft"; do
+  # shellcheck disable=SC2086 # words
+  run "$farfault" $command
+  expect_status 64
+  expect_err "the file's name is missing (or write ./-"
+done
+expect test ! -e ./--
 # What would have been taken for another option.
 run "$farfault" run --device 1 /bin/true
 expect_status 64

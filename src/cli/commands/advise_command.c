@@ -85,7 +85,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   case KEY_QUICK: a->quick = true; return 0;
   case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
-  case 'o': a->output = value; return 0;
+  case 'o': a->output = cli_output(value, "--output", false, state); return 0;
   case ARGP_KEY_END:
     if (!a->file) a->file = cli_old_argument("--json", &a->json, state);
     /* fall through */

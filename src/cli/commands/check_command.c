@@ -68,14 +68,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_EXITCODE: a->error_status = exit_status(value, state); return 0;
   case KEY_LIMIT: checker_set(a, "print-limit", value, state); return 0;
   case KEY_BACKTRACE: checker_set(a, "show-backtrace", value, state); return 0;
-  case KEY_LOG:
-    if (!*value) cli_refuse(state, "--log-file is empty");
-    a->log = value;
-    return 0;
-  case KEY_JSON:
-    if (!*value) cli_refuse(state, "--json is empty");
-    a->json = value;
-    return 0;
+  case KEY_LOG: a->log = cli_output(value, "--log-file", false, state); return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", false, state); return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }

@@ -195,7 +195,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
   case ARGP_KEY_INIT: state->child_inputs[0] = &a->executed; return 0;
-  case 'o': a->outputs.record = value; return 0;
+  case 'o': a->outputs.record = cli_output(value, "-o", false, state); return 0;
   case 'M':
     cli_copy_option(a->setup.machine, sizeof a->setup.machine, value, "machine", state);
     a->setup.machine_chosen = true;
@@ -215,7 +215,6 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   case ARGP_KEY_END:
     if (!a->outputs.record) cli_refuse(state, "-o FILE says where the trace is to go");
-    if (!*a->outputs.record) cli_refuse(state, "-o: the file's name is empty");
     if (!a->program) cli_refuse(state, "which program?");
     return 0;
   default: return ARGP_ERR_UNKNOWN;

@@ -139,13 +139,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   char *end;
   switch (key) {
-  case KEY_CSV:
-  case KEY_SVG:
-  case KEY_HTML:
-  case KEY_KEEP:
-    if (!*value) cli_refuse(state, "the file's name is empty");
-    *(key == KEY_CSV ? &a->csv : key == KEY_SVG ? &a->svg : key == KEY_HTML ? &a->html : &a->keep) = value;
-    return 0;
+  case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
+  case KEY_SVG: a->svg = cli_output(value, "--svg", false, state); return 0;
+  case KEY_HTML: a->html = cli_output(value, "--html", false, state); return 0;
+  case KEY_KEEP: a->keep = cli_output(value, "--keep", false, state); return 0;
   case KEY_SIZE: parse_size(a, value, state); return 0;
   case 'j':
     a->jobs = (uint32_t)strtoul(value, &end, 10);

@@ -41,7 +41,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     state->child_inputs[1] = &a->executed;
     state->child_inputs[2] = &a->outputs;
     return 0;
-  case KEY_RECORD: a->outputs.record = value; return 0;
+  case KEY_RECORD: a->outputs.record = cli_output(value, "--record", false, state); return 0;
   case ARGP_KEY_ARG:
     if (!*value) cli_refuse(state, "the program's name is empty");
     a->program = state->argv + state->next - 1;

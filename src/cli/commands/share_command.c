@@ -106,9 +106,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_INTERFERERS: FF_PUSH(&a->interferers, value); return 0;
   case KEY_SLO: FF_PUSH(&a->deadlines, value); return 0;
   case KEY_ONE: a->one = true; return 0;
-  case KEY_JSON: a->json = value; return 0;
-  case KEY_CSV: a->csv = value; return 0;
-  case KEY_SVG: a->svg = value; return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", false, state); return 0;
+  case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
+  case KEY_SVG: a->svg = cli_output(value, "--svg", false, state); return 0;
   case 'j':
     a->jobs = (uint32_t)strtoul(value, &end, 10);
     if (*value < '1' || *value > '9' || *end || strlen(value) > 3)

@@ -277,6 +277,8 @@ const char *cli_output(const char *value, const char *option, bool dash, struct 
   if (!*value) cli_refuse(state, "%s: the file's name is empty", option);
   if (!dash && !strcmp(value, "-"))
     cli_refuse(state, "%s -: write /dev/stdout (or ./- for a file of that name)", option);
+  if (*value == '-' && value[1]) /* the option's value was left out */
+    cli_refuse(state, "%s %s: the file's name is missing (or write ./%s)", option, value, value);
   return value;
 }
 

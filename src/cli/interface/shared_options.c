@@ -288,7 +288,7 @@ static error_t parse_reported(int key, char *value, struct argp_state *state) {
   run_outputs *outputs = state->input;
   switch (key) {
   case 'v': outputs->verbose = true; return 0;
-  case 'o': outputs->output = value; return 0;
+  case 'o': outputs->output = cli_output(value, "-o", false, state); return 0;
   case KEY_LIVE: outputs->live = true; return 0;
   case KEY_LINES: outputs->lines = cli_lines(value, state); return 0;
   case KEY_STATS: outputs->stats = true; return 0;
@@ -296,14 +296,14 @@ static error_t parse_reported(int key, char *value, struct argp_state *state) {
     outputs->profile_range = true;
     outputs->profile_nvtx = value ? cli_nvtx_range(value, state) : NULL;
     return 0;
-  case KEY_CSV: outputs->csv = value; return 0;
-  case KEY_JSON: outputs->json = value; return 0;
+  case KEY_CSV: outputs->csv = cli_output(value, "--csv", false, state); return 0;
+  case KEY_JSON: outputs->json = cli_output(value, "--json", false, state); return 0;
   case KEY_QUIET: outputs->quiet = true; return 0;
   case KEY_FAIL_IF: fail_if_add(conditions(outputs), value, state); return 0;
   case KEY_BASELINE: conditions(outputs)->baseline = value; return 0;
   case KEY_JUNIT:
     conditions(outputs);
-    outputs->junit = value;
+    outputs->junit = cli_output(value, "--junit", false, state);
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }

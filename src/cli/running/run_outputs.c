@@ -13,13 +13,7 @@
 #include "cli/running/fail_if.h"
 #include "cli/running/run.h"
 
-static ff_status check_one(const char *option, const char *path, ff_error *error) {
-  if (!path) return FF_OK;
-  if (!*path) return ff_fail(error, FF_INVALID, "%s: the file's name is empty", option);
-  if (!strcmp(path, "-"))
-    return ff_fail(error, FF_INVALID, "%s -: write /dev/stdout (or ./- for a file of that name)", option);
-  return ff_output_check(path, error);
-}
+static ff_status check_one(const char *path, ff_error *error) { return path ? ff_output_check(path, error) : FF_OK; }
 
 static ff_status fail_same(const char *path, const char *what, ff_error *error) {
   return ff_fail(error, FF_INVALID, "%s: is %s: the report would take its place", path, what);
@@ -37,11 +31,11 @@ static ff_status check_live(const run_outputs *outputs, ff_error *error) {
 
 ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine,
                             ff_error *error) {
-  ff_status status = check_one("-o", outputs->output, error);
-  if (!status) status = check_one("--json", outputs->json, error);
-  if (!status) status = check_one("--csv", outputs->csv, error);
-  if (!status) status = check_one("--junit", outputs->junit, error);
-  if (!status) status = check_one("the trace", outputs->record, error);
+  ff_status status = check_one(outputs->output, error);
+  if (!status) status = check_one(outputs->json, error);
+  if (!status) status = check_one(outputs->csv, error);
+  if (!status) status = check_one(outputs->junit, error);
+  if (!status) status = check_one(outputs->record, error);
   if (!status) status = check_live(outputs, error);
   if (status) return status;
   const char *paths[] = {outputs->output, outputs->json, outputs->csv, outputs->junit, outputs->record};
