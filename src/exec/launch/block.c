@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "exec/launch/checker.h"
 #include "exec/launch/fault.h"
+#include "exec/launch/native.h"
 #include "exec/launch/print_order.h"
 #include "exec/launch/reserved_shared.h"
 #include "exec/memory/tensor_memory.h"
@@ -184,11 +185,13 @@ static uint64_t add_shared(const core_launch *launch, uint64_t *counter, uint64_
 
 static bool is_parked(const core_block *block, const core_warp *w) { return block->parked >> w->index & 1; }
 
-/* Adds to the launch's total of warp instructions, and stops for the reasons that are looked at now and then. */
+/* Adds to the launch's total of warp instructions, and stops for the reasons that are looked at now and then. A block
+ * may run for long, perhaps it is the last one: the warps whose next turns begin find code that has come meanwhile. */
 static void count_all(core_block *block, core_warp *w) {
   core_launch *launch = block->launch;
   uint64_t total = add_shared(launch, &launch->executed, block->counted);
   block->counted = 0;
+  if (launch->native_job) exec_native_ask(launch);
   if (block->index > __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED)) longjmp(block->worker->escape, 1);
   bool cancelled = launch->config->cancel && __atomic_load_n(launch->config->cancel, __ATOMIC_RELAXED);
   if ((cancelled || too_many(launch, total)) && w->active && !is_parked(block, w)) stop_at(w, total);

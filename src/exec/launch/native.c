@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled code of a launch: asked for when it begins, and again at every block while it is being made. */
+/* Compiled code of a launch: asked for when it begins, and again while it is being made, at every block and
+ * now and then in a block's turns. */
 #include "exec/launch/native.h"
 
 static const exec_native_provider *provider;

@@ -99,7 +99,7 @@ void exec_native_count(uint64_t *compiled, uint64_t *launches);
 
 /* core.isa.c: the launch's code is to get bodies for any lanes. Perhaps they are there when it returns. */
 void exec_native_wish(core_launch *launch);
-/* launch.c */
+/* launch.c; block.c asks, too */
 void exec_native_begin(core_launch *launch, const exec_code *code);
 void exec_native_ask(core_launch *launch);
 void exec_native_end(core_launch *launch);
