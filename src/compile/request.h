@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NATIVE_MAGIC 0x4646524eu /* "NRFF" */
-#define NATIVE_VERSION 14u
+#define NATIVE_VERSION 15u
 #define NATIVE_NONE UINT32_MAX
 
 typedef enum native_op {

@@ -3,7 +3,7 @@
  *
  * Nothing here lets LLVM take a liberty that the handlers do not take: no fast-math flags, no
  * poison (shift amounts are cut before they are used), NaNs are made canonical as ops_math.h does. */
-#include "compile/generator/generate.h"
+#include "compile/generator/lanes.h"
 
 #include <string.h>
 
@@ -12,12 +12,7 @@
 #include "exec/instructions/ops_table.h"
 #include "exec/instructions/shuffle_lanes.h"
 
-typedef struct lanes { /* one form under construction */
-  generator *g;
-  LLVMBuilderRef b;
-  bool vector;
-  const native_instr *n;
-} lanes;
+/* ---- kinds: cells to lanes and back ---- */
 
 static const struct {
   uint8_t bytes, bits;
@@ -27,32 +22,6 @@ static const struct {
 #include "exec/instructions/ops_kinds.def"
 #undef K
 };
-
-static LLVMTypeRef typed(const lanes *l, LLVMTypeRef type) { return l->vector ? gen_vector_type(type) : type; }
-static LLVMTypeRef int_type(const lanes *l, uint32_t bits) {
-  return typed(l, bits == 64 ? l->g->i64 : bits == 32 ? l->g->i32 : l->g->i1);
-}
-static LLVMTypeRef float_type(const lanes *l, uint32_t bits) { return typed(l, bits == 64 ? l->g->f64 : l->g->f32); }
-
-static value number(const lanes *l, uint32_t bits, uint64_t v) {
-  value one = LLVMConstInt(bits == 64 ? l->g->i64 : l->g->i32, v, false);
-  return l->vector ? gen_splat(l->g, one) : one;
-}
-static value real(const lanes *l, uint32_t bits, uint64_t pattern) {
-  return LLVMConstBitCast(number(l, bits, pattern), float_type(l, bits));
-}
-static value as_float(const lanes *l, value v, uint32_t bits) {
-  return LLVMBuildBitCast(l->b, v, float_type(l, bits), "");
-}
-static value as_int(const lanes *l, value v, uint32_t bits) { return LLVMBuildBitCast(l->b, v, int_type(l, bits), ""); }
-static value choose(const lanes *l, value condition, value yes, value no) {
-  return LLVMBuildSelect(l->b, condition, yes, no, "");
-}
-static value call1(const lanes *l, const char *name, value a, LLVMTypeRef type) {
-  return gen_intrinsic(l->g, name, &type, 1, &a, 1);
-}
-
-/* ---- kinds: cells to lanes and back ---- */
 
 static value extend(const lanes *l, value v, uint32_t bits, bool is_signed) {
   value up = number(l, 32, 32 - bits);
@@ -65,7 +34,6 @@ static value flush(const lanes *l, value v) { /* ops_ftz32 */
   value zero = LLVMBuildICmp(l->b, LLVMIntEQ, exponent, number(l, 32, 0), "");
   return as_float(l, choose(l, zero, LLVMBuildAnd(l->b, bits, number(l, 32, 0x80000000u), ""), bits), 32);
 }
-static value is_nan(const lanes *l, value v) { return LLVMBuildFCmp(l->b, LLVMRealUNO, v, v, ""); }
 static value canonical(const lanes *l, value v) { return choose(l, is_nan(l, v), real(l, 32, 0x7fffffffu), v); }
 static value saturate(const lanes *l, value v) {
   value one = real(l, 32, 0x3f800000u), zero = real(l, 32, 0);
@@ -91,6 +59,8 @@ static value decode(const lanes *l, value v, uint8_t kind) {
   case NATIVE_K_f32: return as_float(l, v, 32);
   case NATIVE_K_f32z: return flush(l, as_float(l, v, 32));
   case NATIVE_K_f64: return as_float(l, v, 64);
+  case NATIVE_K_h16: return gen_half_as_f32(l, v, false);
+  case NATIVE_K_h16b: return gen_half_as_f32(l, v, true);
   default: return v;
   }
 }
@@ -213,21 +183,39 @@ static value smaller(const lanes *l, value a, value b, bool largest) {
   return choose(l, LLVMBuildICmp(l->b, before, a, b, ""), a, b);
 }
 
-static value smaller_float(const lanes *l, value a, value b, bool largest) { /* ops_min32, ops_max32 */
-  value x = as_int(l, a, 32), y = as_int(l, b, 32);
-  value equal = as_float(l, largest ? LLVMBuildAnd(l->b, x, y, "") : LLVMBuildOr(l->b, x, y, ""), 32);
+static value smaller_float(const lanes *l, value a, value b, bool largest) { /* ops_min32, ops_max32, ops_min64 ... */
+  uint32_t bits = kinds[l->n->src_kind[0]].bits;
+  value x = as_int(l, a, bits), y = as_int(l, b, bits);
+  value equal = as_float(l, largest ? LLVMBuildAnd(l->b, x, y, "") : LLVMBuildOr(l->b, x, y, ""), bits);
   value less = choose(l, LLVMBuildFCmp(l->b, largest ? LLVMRealOGT : LLVMRealOLT, a, b, ""), a, b);
   value result = choose(l, LLVMBuildFCmp(l->b, LLVMRealOEQ, a, b, ""), equal, less);
   result = choose(l, is_nan(l, b), a, result);
   return choose(l, is_nan(l, a), b, result);
 }
 
-/* A float, cut, as 32 bits; of a NaN the top bit if it is an f64, and 0 if it is an f32. */
-static value to_integer(const lanes *l, value a, bool is_signed) {
+static value number_of(const lanes *l, uint32_t bits, double v) {
+  value one = LLVMConstReal(bits == 64 ? l->g->f64 : l->g->f32, v);
+  return l->vector ? gen_splat(l->g, one) : one;
+}
+
+/* A float, cut, as so many bits; of a NaN the top bit if one of both has 64 bits, and 0 else. */
+static value to_integer(const lanes *l, value a, uint32_t result_bits, bool is_signed) {
   uint32_t bits = kinds[l->n->src_kind[0]].bits;
-  LLVMTypeRef types[2] = {int_type(l, 32), float_type(l, bits)};
-  value r = gen_intrinsic(l->g, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &a, 1);
-  return bits == 64 ? choose(l, is_nan(l, a), number(l, 32, 0x80000000u), r) : r;
+  LLVMTypeRef types[2] = {int_type(l, result_bits), float_type(l, bits)};
+  uint64_t top = UINT64_C(1) << (result_bits - 1);
+  if (bits == 32 && result_bits == 32)
+    return gen_intrinsic(l->g, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &a, 1);
+  /* LLVM takes lanes one by one for those */
+  double over = is_signed ? (double)top : 2 * (double)top;
+  value above = LLVMBuildFCmp(l->b, LLVMRealOGE, a, number_of(l, bits, over), ""),
+        enough = LLVMBuildFCmp(l->b, LLVMRealOGE, a, number_of(l, bits, is_signed ? -over : 0), ""),
+        below = LLVMBuildFCmp(l->b, LLVMRealOLT, a, number_of(l, bits, is_signed ? -over : 0), "");
+  value inside = LLVMBuildAnd(l->b, enough, LLVMBuildNot(l->b, above, ""), ""),
+        safe = choose(l, inside, a, number_of(l, bits, 0));
+  value cut = is_signed ? LLVMBuildFPToSI(l->b, safe, types[0], "") : LLVMBuildFPToUI(l->b, safe, types[0], "");
+  value rest = choose(l, above, number(l, result_bits, is_signed ? top - 1 : 2 * top - 1), number(l, result_bits, top));
+  if (!is_signed) rest = choose(l, below, number(l, result_bits, 0), rest);
+  return choose(l, inside, cut, rest);
 }
 
 /* ops_ftz_upper */
@@ -250,7 +238,9 @@ static value upper_reciprocal(const lanes *l, value a, bool root) {
 /* One value only: a vector of divisions is the handler's. */
 static value divide(const lanes *l, value a, value b, bool remainder) {
   bool is_signed = kinds[l->n->src_kind[0]].class == 'S';
-  value zero = number(l, 32, 0), none = LLVMBuildICmp(l->b, LLVMIntEQ, b, zero, ""), result;
+  value zero = number(l, 32, 0), none, result;
+  if (kinds[l->n->src_kind[0]].bits == 64) return gen_divide64(l, a, b, is_signed, remainder);
+  none = LLVMBuildICmp(l->b, LLVMIntEQ, b, zero, "");
   LLVMTypeRef wide = l->g->i64; /* the smallest number by -1 does not fit 32 bits */
   value x = is_signed ? LLVMBuildSExt(l->b, a, wide, "") : LLVMBuildZExt(l->b, a, wide, "");
   value y = choose(l, none, number(l, 32, 1), b);
@@ -270,7 +260,7 @@ static value compare(const lanes *l, value a, value b) {
                                              LLVMRealUGT, LLVMRealUGE, LLVMRealORD, LLVMRealUNO};
   uint32_t which = l->n->op - NATIVE_CMP_EQ;
   char class = kinds[l->n->src_kind[0]].class;
-  if (class == 'F') return LLVMBuildFCmp(l->b, floats[which], a, b, "");
+  if (class == 'F' || class == 'H') return LLVMBuildFCmp(l->b, floats[which], a, b, "");
   return LLVMBuildICmp(l->b, class == 'S' ? signed_ints[which] : unsigned_ints[which], a, b, "");
 }
 
@@ -307,6 +297,11 @@ static value high_products(const lanes *l, value a, value b) {
   return LLVMBuildShuffleVector(l->b, products[0], products[1], LLVMConstVector(pick, EXEC_LANES), "");
 }
 
+static value high_product(const lanes *l, value a, value b) {
+  if (l->vector) return high_products(l, a, b);
+  return LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, wide_product(l, a, b), number(l, 64, 32), ""), l->g->i32, "");
+}
+
 static value zero_count(const lanes *l, value a, uint32_t bits) {
   value arguments[2] = {a, LLVMConstInt(l->g->i1, 0, false)};
   LLVMTypeRef type = int_type(l, bits);
@@ -324,14 +319,8 @@ static value integer_form(const lanes *l, const value *a) {
   case NATIVE_ADD: r = LLVMBuildAdd(b, a[0], a[1], ""); break;
   case NATIVE_SUB: r = LLVMBuildSub(b, a[0], a[1], ""); break;
   case NATIVE_MUL: r = LLVMBuildMul(b, a[0], a[1], ""); break;
-  case NATIVE_MUL_HIGH:
-    if (l->vector) {
-      r = high_products(l, a[0], a[1]);
-      break;
-    }
-    r = LLVMBuildLShr(b, wide_product(l, a[0], a[1]), number(l, 64, 32), "");
-    result_bits = 64;
-    break;
+  case NATIVE_MUL_HIGH: r = high_product(l, a[0], a[1]); break;
+  case NATIVE_MAD_HIGH: r = LLVMBuildAdd(b, high_product(l, a[0], a[1]), a[2], ""); break;
   case NATIVE_MUL_WIDE:
     r = wide_product(l, a[0], a[1]);
     result_bits = 64;
@@ -371,11 +360,19 @@ static value integer_form(const lanes *l, const value *a) {
     if (bits == 64) return NULL; /* NaNs keep their sign */
     r = LLVMBuildAnd(b, a[0], number(l, bits, 0x7fffffffu), "");
     break;
-  case NATIVE_FLOAT_TO_S32: r = to_integer(l, a[0], true); break;
-  case NATIVE_FLOAT_TO_U32: r = to_integer(l, a[0], false); break;
+  case NATIVE_FLOAT_TO_S32: r = to_integer(l, a[0], 32, true); break;
+  case NATIVE_FLOAT_TO_U32: r = to_integer(l, a[0], 32, false); break;
+  case NATIVE_FLOAT_TO_S64:
+  case NATIVE_FLOAT_TO_U64:
+    r = to_integer(l, a[0], 64, n->op == NATIVE_FLOAT_TO_S64);
+    result_bits = 64;
+    break;
   case NATIVE_RCP_UPPER: r = upper_reciprocal(l, a[0], false); break;
   case NATIVE_RSQRT_UPPER: r = upper_reciprocal(l, a[0], true); break;
-  default: return NULL;
+  default:
+    r = gen_more_integers(l, a, bits, is_signed);
+    if (!r) return gen_halves(l, a);
+    break;
   }
   return encode_int(l, r, result_bits, is_signed, n->dst_kind);
 }
@@ -739,7 +736,8 @@ static bool any_nan_will_do(const native_instr *n) {
        compares = n->op >= NATIVE_CMP_EQ && n->op <= NATIVE_CMP_NAN;
   if (kinds[n->src_kind[0]].class != 'F') return false;
   return computes || compares || n->op == NATIVE_FMIN || n->op == NATIVE_FMAX || n->op == NATIVE_FLOAT_TO_S32 ||
-         n->op == NATIVE_FLOAT_TO_U32 || (n->op >= NATIVE_FNEAREST && n->op <= NATIVE_FCOPY);
+         n->op == NATIVE_FLOAT_TO_U32 || n->op == NATIVE_FLOAT_TO_S64 || n->op == NATIVE_FLOAT_TO_U64 ||
+         (n->op >= NATIVE_FNEAREST && n->op <= NATIVE_FCOPY);
 }
 
 bool gen_form(generator *g, const native_instr *n) {
@@ -754,6 +752,7 @@ bool gen_form(generator *g, const native_instr *n) {
     return true;
   }
   if (vector && (n->op == NATIVE_DIV || n->op == NATIVE_REM)) return false;
+  if (vector && !g->wide_vectors && (n->op == NATIVE_FLOAT_TO_S64 || n->op == NATIVE_FLOAT_TO_U64)) return false;
   lanes l = {g, g->b, vector, n};
   value a[4] = {NULL};
   for (uint32_t s = 0; s < count; s++) {
