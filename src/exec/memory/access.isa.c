@@ -9,6 +9,7 @@
  * allocation. */
 #include "exec/memory/access.h"
 #include "exec/memory/access_local.h"
+#include "exec/memory/overrun.h"
 #include "exec/instructions/lanes.h"
 
 /* How one element lies in memory and in its register: X(kind, memory type, cell type, value from v). */
@@ -50,6 +51,18 @@ INLINE bool inside(const exec_span *span, uint64_t room, uint64_t address, uint6
   return offset < room && room - offset >= bytes;
 }
 
+/* Loads over the end of an allocation of which that has been told: all lanes inside of its last page, or SHAPE_NONE. */
+static __attribute__((noinline)) shape locate_beyond(core_warp *w, const exec_instr *i, const uint64_t *value,
+                                                     uint32_t bytes) {
+  uint32_t active = w->active, first = first_lane(active);
+  uint64_t add = (uint64_t)i->immediate, low = value[first] + add;
+  if (UNLIKELY(w->watched)) return SHAPE_NONE;
+  const exec_span *span = exec_memory_span(w->launch->memory, low - low % EXEC_PAGE_BYTES);
+  uint64_t room = span ? core_overrun_room(w, span) : 0;
+  if (room < bytes || (lanes_outside64(value, span->info.address - add, room - bytes) & active)) return SHAPE_NONE;
+  return lanes_with64(value, add, bytes - 1) & active ? SHAPE_NONE : shape_of(value, active, bytes);
+}
+
 /* The shape of a global (or generic) access that lies in one allocation, or SHAPE_NONE. */
 INLINE shape locate(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, bool write) {
   exec_access *a = (exec_access *)(uintptr_t)i->side;
@@ -66,7 +79,8 @@ INLINE shape locate(core_warp *w, const exec_instr *i, const uint64_t *value, ui
       uint64_t reach = found == SHAPE_ROW ? (uint64_t)(last_lane(active) - first + 1) * bytes : bytes;
       if (inside(span, room, low, reach)) return low & (bytes - 1) ? SHAPE_NONE : found;
     }
-    if (tries || !(span = exec_memory_span(w->launch->memory, low))) return SHAPE_NONE;
+    if (tries || !(span = exec_memory_span(w->launch->memory, low)))
+      return write ? SHAPE_NONE : locate_beyond(w, i, value, bytes);
     __atomic_store_n(&a->hint, span, __ATOMIC_RELAXED);
   }
 }

@@ -64,3 +64,9 @@ bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64
   tell(w, i, lane, &span->info, address, bytes);
   return true;
 }
+
+uint64_t core_overrun_room(const core_warp *w, const exec_span *span) {
+  if (!told || !exec_memory_in_arena(w->launch->memory, span->info.address)) return 0;
+  if (span->info.range != EXEC_ALLOCATED || span->readable != span->info.bytes || !is_known(span->info.id)) return 0;
+  return (span->readable + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES;
+}

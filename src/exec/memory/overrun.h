@@ -15,6 +15,9 @@ void exec_overrun_use(void (*tell)(const char *text));
 /* An access of a lane's that no allocation holds whole: may it be carried out? */
 bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes,
                   bool writes);
+/* How many bytes of the span loads of any lanes may read without asking for each: up to the end of its last page, where
+ * core_overrun allows that and there is no more to tell of this allocation; else 0. */
+uint64_t core_overrun_room(const core_warp *w, const exec_span *span);
 /* In words (fault.c); the caller frees text->chars. */
 void core_overrun_explain(const core_warp *w, const exec_instr *i, uint32_t lane, const exec_allocation *allocation,
                           uint64_t address, uint32_t bytes, ff_text *text);

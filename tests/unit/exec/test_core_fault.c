@@ -147,6 +147,36 @@ static void test_overrun_in_page(void **state) {
   close_ptx(t);
 }
 
+/* Gathers over the end, before that is told and after; of several widths, and not behind the page. */
+static void test_overrun_by_gathers(void **state) {
+  kernel_test *t =
+      open_body("", "mov.u32 %r4, %tid.x; mul.lo.u32 %r5, %r4, 5; and.b32 %r5, %r5, 31; mul.wide.u32 %rd3, %r5, 8;"
+                    "add.s64 %rd3, %rd3, %out; ld.global.u64 %rd4, [%rd3]; setp.lt.u32 %p1, %r4, %n; @%p1 bra E;"
+                    "ld.global.u8 %r6, [%rd3+3]; ld.global.v2.u32 {%r7, %r8}, [%rd3]; xor.b32 %r7, %r7, %r6;"
+                    "mov.b64 %rd5, {%r7, %r8}; st.global.u64 [%rd3], %rd5; E: st.global.u64 [%rd3+256], %rd4;");
+  uint64_t out = buffer(t, 100);
+  exec_overrun_use(keep_overrun);
+  overruns = 0;
+  uint64_t *words = (uint64_t *)(void *)u32_at(out);
+  for (uint32_t round = 0; round < 3; round++) {
+    for (uint32_t n = 0; n < 32; n++) words[n] = UINT64_C(0x123456789abcdef1) * (n + 1);
+    run(t, "k", 1, 32, out, 7);
+    for (uint32_t l = 0; l < 32; l++) {
+      uint64_t before = UINT64_C(0x123456789abcdef1) * (l * 5 % 32 + 1), after = before ^ (before >> 24 & 255);
+      assert_true(words[32 + l * 5 % 32] == before);
+      assert_true(words[l * 5 % 32] == (l < 7 ? before : after));
+    }
+    assert_int_equal(overruns, 1);
+  }
+  const exec_fault *fault = run_fault(t, "k", 1, 32, out + 4096 - 128, 0); /* half of the lanes read behind the page */
+  assert_int_equal(fault->kind, EXEC_FAULT_ILLEGAL_ADDRESS);
+  assert_int_equal(fault->address, out + 4096 + 32); /* thread 4's */
+  fault = run_fault(t, "k", 1, 32, out + 4, 0);
+  assert_int_equal(fault->kind, EXEC_FAULT_MISALIGNED);
+  exec_overrun_use(NULL);
+  close_ptx(t);
+}
+
 static void test_overrun_by_atomics(void **state) {
   kernel_test *t = open_body("", "atom.global.add.u32 %r5, [%out+100], 7; red.global.add.u32 [%out+100], %r5;");
   uint64_t out = buffer(t, 100);
@@ -631,6 +661,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_end_of_allocatio
                                           cmocka_unit_test(test_whole_message),
                                           cmocka_unit_test(test_memory_of_the_host),
                                           cmocka_unit_test(test_overrun_in_page),
+                                          cmocka_unit_test(test_overrun_by_gathers),
                                           cmocka_unit_test(test_overrun_by_atomics),
                                           cmocka_unit_test(test_overrun_of_variables),
                                           cmocka_unit_test(test_no_overrun),
