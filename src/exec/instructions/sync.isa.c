@@ -137,18 +137,22 @@ INLINE uint64_t match_value(const exec_warp *x, const exec_instr *i, uint32_t la
   return sync->wide ? exec_u64(x, i->src[0])[lane] : exec_u32(x, i->src[0])[lane];
 }
 
+/* Of all 32 lanes. */
+INLINE uint32_t lanes_that_have(const exec_warp *x, const exec_instr *i, uint64_t value) {
+  const exec_sync *sync = i->side;
+  if (sync->wide) return ~lanes_off_row64(exec_u64(x, i->src[0]), value, 0);
+  return ~lanes_off_row32(exec_u32(x, i->src[0]), (uint32_t)value, 0);
+}
+
 static void match_any_group(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
-  uint32_t *dst = exec_u32(x, i->dst), left = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)],
-           result[32] = {0};
+  uint32_t left = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)], result[32] = {0};
   while (left) { /* one round per distinct value */
-    uint64_t value = match_value(x, i, (uint32_t)__builtin_ctz(left));
-    uint32_t same = 0;
-    EACH_LANE(left) same |= (uint32_t)(match_value(x, i, l) == value) << l;
-    EACH_LANE(same) result[l] = same;
+    uint32_t same = left & lanes_that_have(x, i, match_value(x, i, (uint32_t)__builtin_ctz(left)));
+    lanes_fill32(result, same, same);
     left &= ~same;
   }
-  EACH_LANE(w->active) dst[l] = result[l];
+  lanes_copy32(exec_u32(x, i->dst), result, w->active);
 }
 
 static void match_any(exec_warp *x, const exec_instr *i) { by_group(x, i, match_any_group); }
@@ -158,8 +162,7 @@ static void match_all_group(exec_warp *x, const exec_instr *i) {
   const exec_sync *sync = i->side;
   uint32_t among = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)];
   uint64_t value = match_value(x, i, (uint32_t)__builtin_ctz(w->active));
-  bool all = true;
-  EACH_LANE(among) all = all && match_value(x, i, l) == value;
+  bool all = !(among & ~lanes_that_have(x, i, value));
   lanes_fill32(exec_u32(x, i->dst), all ? among : 0, w->active);
   if (sync->has_predicate) set_predicate(w, i->dst2, all ? UINT32_MAX : 0);
 }
