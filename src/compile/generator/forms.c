@@ -355,13 +355,19 @@ static value integer_form(const lanes *l, const value *a) {
   case NATIVE_BFE_U: r = bit_field(l, a, false); break;
   case NATIVE_BFI: r = bit_field(l, a, true); break;
   case NATIVE_SELECT: r = choose(l, a[2], a[0], a[1]); break;
-  case NATIVE_FNEG: r = LLVMBuildXor(b, a[0], number(l, bits, UINT64_C(1) << (bits - 1)), ""); break;
+  case NATIVE_FNEG: r = LLVMBuildXor(b, as_int(l, a[0], bits), number(l, bits, UINT64_C(1) << (bits - 1)), ""); break;
   case NATIVE_FABS:
     if (bits == 64) return NULL; /* NaNs keep their sign */
-    r = LLVMBuildAnd(b, a[0], number(l, bits, 0x7fffffffu), "");
+    r = LLVMBuildAnd(b, as_int(l, a[0], bits), number(l, bits, 0x7fffffffu), "");
     break;
   case NATIVE_FLOAT_TO_S32: r = to_integer(l, a[0], 32, true); break;
   case NATIVE_FLOAT_TO_U32: r = to_integer(l, a[0], 32, false); break;
+  case NATIVE_FLOAT_ROUND_S32: { /* as MXCSR counts: to nearest, down, up */
+    static const char *const names[] = {"llvm.roundeven", "llvm.floor", "llvm.ceil", "llvm.trunc"};
+    const char *name = names[n->aux >> OPS_AUX_SHIFT & 3];
+    r = to_integer(l, call1(l, name, a[0], float_type(l, bits)), 32, true);
+    break;
+  }
   case NATIVE_FLOAT_TO_S64:
   case NATIVE_FLOAT_TO_U64:
     r = to_integer(l, a[0], 64, n->op == NATIVE_FLOAT_TO_S64);
@@ -735,8 +741,8 @@ static bool any_nan_will_do(const native_instr *n) {
   bool computes = n->op >= NATIVE_FADD && n->op <= NATIVE_FSQRT,
        compares = n->op >= NATIVE_CMP_EQ && n->op <= NATIVE_CMP_NAN;
   if (kinds[n->src_kind[0]].class != 'F') return false;
-  return computes || compares || n->op == NATIVE_FMIN || n->op == NATIVE_FMAX || n->op == NATIVE_FLOAT_TO_S32 ||
-         n->op == NATIVE_FLOAT_TO_U32 || n->op == NATIVE_FLOAT_TO_S64 || n->op == NATIVE_FLOAT_TO_U64 ||
+  return computes || compares || n->op == NATIVE_FMIN || n->op == NATIVE_FMAX ||
+         (n->op >= NATIVE_FLOAT_TO_S32 && n->op <= NATIVE_FLOAT_TO_U64) ||
          (n->op >= NATIVE_FNEAREST && n->op <= NATIVE_FCOPY);
 }
 
