@@ -202,10 +202,8 @@ static value number_of(const lanes *l, uint32_t bits, double v) {
 static value to_integer(const lanes *l, value a, uint32_t result_bits, bool is_signed) {
   uint32_t bits = kinds[l->n->src_kind[0]].bits;
   LLVMTypeRef types[2] = {int_type(l, result_bits), float_type(l, bits)};
-  uint64_t top = UINT64_C(1) << (result_bits - 1);
-  if (bits == 32 && result_bits == 32)
-    return gen_intrinsic(l->g, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &a, 1);
-  /* LLVM takes lanes one by one for those */
+  uint64_t top = UINT64_C(1) << (result_bits - 1), of_nan = bits == 64 || result_bits == 64 ? top : 0;
+  /* LLVM's saturating conversions take vectors apart */
   double over = is_signed ? (double)top : 2 * (double)top;
   value above = LLVMBuildFCmp(l->b, LLVMRealOGE, a, number_of(l, bits, over), ""),
         enough = LLVMBuildFCmp(l->b, LLVMRealOGE, a, number_of(l, bits, is_signed ? -over : 0), ""),
@@ -213,8 +211,8 @@ static value to_integer(const lanes *l, value a, uint32_t result_bits, bool is_s
   value inside = LLVMBuildAnd(l->b, enough, LLVMBuildNot(l->b, above, ""), ""),
         safe = choose(l, inside, a, number_of(l, bits, 0));
   value cut = is_signed ? LLVMBuildFPToSI(l->b, safe, types[0], "") : LLVMBuildFPToUI(l->b, safe, types[0], "");
-  value rest = choose(l, above, number(l, result_bits, is_signed ? top - 1 : 2 * top - 1), number(l, result_bits, top));
-  if (!is_signed) rest = choose(l, below, number(l, result_bits, 0), rest);
+  value rest = choose(l, below, number(l, result_bits, is_signed ? top : 0), number(l, result_bits, of_nan));
+  rest = choose(l, above, number(l, result_bits, is_signed ? top - 1 : 2 * top - 1), rest);
   return choose(l, inside, cut, rest);
 }
 
