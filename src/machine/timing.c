@@ -49,6 +49,7 @@ void timing_init(timing *t, const machine_spec *spec) {
                 .fp64_fixed = (uint64_t)llround(spec->fp64_cycles * fixed),
                 .shared_fixed = (uint64_t)llround(spec->shared_latency * fixed),
                 .l1_lanes = spec->l1_lanes ? (uint32_t)spec->l1_lanes : 32,
+                .dram_rows = (uint32_t)spec->dram_rows,
                 .lookup = spec->l1_lookups ? (ps)llround(cycle / (double)spec->l1_lookups) : 0,
                 .shares_banks = allocation_shares_memory(spec),
                 .cycle = (ps)llround(cycle),

@@ -7,9 +7,17 @@
 #include "machine/time.h"
 #include "machine/timing.h"
 
+/* A row that a bank has open from `open` on, when it takes columns, until `closed`, and then another one. */
+typedef struct dram_row {
+  int64_t row;
+  ps open, closed;
+} dram_row;
+enum { DRAM_ROWS = 4 }; /* of a bank, dram_rows at most, that requests can join before its last one */
 typedef struct dram_bank {
-  int64_t row, before; /* open; that was open until `closed`. -1: none */
-  ps ready, activated, written, closed;
+  int64_t row;                          /* the last one that was opened; -1: none */
+  ps ready, activated, written, closed; /* closed: the row before */
+  dram_row rows[DRAM_ROWS];             /* before it, a ring in the order of time */
+  uint32_t next;                        /* of it: is overwritten next */
 } dram_bank;
 typedef struct dram_write { /* that a channel has taken over and not done yet */
   dram_bank *bank;
@@ -39,33 +47,42 @@ static inline ps bus_time(const timing *t, dram_channel *channel, uint32_t secto
   return t->dram_mixed_write[sectors];
 }
 
-/* When the bank can take a column of the row, which is open from then on. A row that is still open when the request
- * comes, because its bank has not got to the next one yet, takes it first: row hits go before those that wait. channel
- * NULL: a vault of a memory stack, which looks further back itself (stacks.c). */
+/* Is the row one of dram_rows before the last one opened, and not closed yet at `at`? Then *column is when the bank can
+ * take one of it: row hits go before requests that wait for other rows, and theirs open as if there had been none. With
+ * dram_rows 0 it is the one before, which takes them at once, open or not. */
+static inline bool row_waits(const timing *t, const dram_bank *bank, int64_t row, ps at, ps *column) {
+  uint32_t rows = t->dram_rows ? t->dram_rows : 1;
+  for (uint32_t i = 1; i <= rows; i++) {
+    const dram_row *r = &bank->rows[(bank->next - i) % DRAM_ROWS];
+    if (r->closed <= at) return false;
+    if (r->row != row) continue;
+    *column = t->dram_rows && at < r->open ? r->open : at;
+    return true;
+  }
+  return false;
+}
+
+/* When the bank can take a column of the row, which is open from then on. Where writes go in batches, requests join
+ * rows before the last one, too (row_waits). channel NULL: a vault of a memory stack, which looks back itself
+ * (stacks.c). */
 static inline ps bank_column(const timing *t, dram_channel *channel, dram_bank *bank, int64_t row, ps ask, ps at,
                              const tally *tally) {
   ps column = at > bank->ready ? at : bank->ready;
-  if (bank->row == row) {
+  bool batches = channel && channel->writes;
+  if (bank->row == row || (batches && row_waits(t, bank, row, at, &column))) {
     COUNT(tally, dram_row_hits, 1);
     return column;
-  }
-  if (channel && channel->writes && bank->before == row && at < bank->closed) {
-    COUNT(tally, dram_row_hits, 1);
-    return at;
   }
   COUNT(tally, dram_row_misses, 1);
   if (bank->row >= 0) {
     if (column < bank->written) column = bank->written;
-    bank->closed = column;
     column += t->t_rp;
-    if (column < bank->activated + t->t_rc) {
-      column = bank->activated + t->t_rc;
-      bank->closed = column - t->t_rp;
-    }
+    if (column < bank->activated + t->t_rc) column = bank->activated + t->t_rc;
+    bank->closed = column - t->t_rp;
+    if (batches) bank->rows[bank->next++ % DRAM_ROWS] = (dram_row){bank->row, bank->activated + t->t_rcd, bank->closed};
   }
   if (channel && t->t_rrd) column = server_take(&channel->activations, ask, column, t->t_rrd);
   bank->activated = column;
-  bank->before = bank->row;
   bank->row = row;
   return column + t->t_rcd;
 }

@@ -86,7 +86,7 @@ static void memory_make(device *d) {
   }
   for (uint32_t i = 0; i < spec->channels; i++) {
     d->channels[i].banks = arena_alloc(a, spec->banks * sizeof *d->channels[i].banks);
-    for (uint32_t b = 0; b < spec->banks; b++) d->channels[i].banks[b].row = d->channels[i].banks[b].before = -1;
+    for (uint32_t b = 0; b < spec->banks; b++) d->channels[i].banks[b].row = -1;
     if (spec->dram_write_batch)
       d->channels[i].writes = arena_alloc(a, spec->dram_write_batch * sizeof *d->channels[i].writes);
   }
