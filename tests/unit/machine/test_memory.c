@@ -447,26 +447,29 @@ static void many_rows_wait(machine_spec *s) {
   slow_rows(s);
   s->dram_rows = 4;
 }
-static void four_writes_between(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+/* After a load, a batch of writes to each of two other rows, and another load. */
+static void load_behind_rows(trace_writer *w, uint64_t piece) {
   warm(w);
   rig_load_wait(w, CHANNEL_PIECE(0));
-  for (uint32_t n = 0; n < 2; n++) /* a batch of each of two rows */
+  for (uint32_t n = 0; n < 2; n++)
     for (uint32_t k = 0; k < 2; k++) rig_store(w, CHANNEL_PIECE(8 * 16 * (1 + n) + k));
   rig_issue(w, 25);
-  rig_load_wait(w, CHANNEL_PIECE(1));
+  rig_load_wait(w, CHANNEL_PIECE(piece));
 }
-static void then_the_row_between(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
-  four_writes_between(w, b, i, c);
-  rig_load_wait(w, CHANNEL_PIECE(8 * 16 + 2));
+static void of_the_first_row(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_behind_rows(w, 1); }
+static void of_the_row_between(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  load_behind_rows(w, 8 * 16 + 2);
 }
 /* So does one that is not the last before the next, and one that is not open yet, once it is: the row between opens 1
- * us after the first one, which did so 100 ns after its load, and the last one 1 us later. */
+ * us after the first one, which did so 100 ns after its load, and the last one 1 us later. Without dram_rows the first
+ * row is not joined, and the one between takes what comes as if it were open. */
 static void test_rows_that_wait_are_used(void **state) {
   ps first = beyond_warm(slow_rows, one_miss) + (25 * 4 + 3) * NS, hit = (DRAM_PATH + COLUMN_NS + BURST_LINE_NS) * NS;
-  assert_int_equal(beyond_warm(many_rows_wait, four_writes_between), first + hit);
-  assert_true(beyond_warm(slow_rows, four_writes_between) > first + hit + 2000 * NS); /* behind both others */
+  assert_int_equal(beyond_warm(many_rows_wait, of_the_first_row), first + hit);
+  assert_true(beyond_warm(slow_rows, of_the_first_row) > first + hit + 2000 * NS); /* behind both others */
   ps opened = (100 + 1000 + OPEN_NS) * NS;
-  assert_int_equal(beyond_warm(many_rows_wait, then_the_row_between), opened + (COLUMN_NS + BURST_LINE_NS + 100) * NS);
+  assert_int_equal(beyond_warm(many_rows_wait, of_the_row_between), opened + (COLUMN_NS + BURST_LINE_NS + 100) * NS);
+  assert_int_equal(beyond_warm(slow_rows, of_the_row_between), first + hit);
 }
 
 static void paced_rows(machine_spec *s) {
