@@ -12,12 +12,19 @@ kernel() { # kernel NAME EXPRESSION: what holds of its counters, as k["..."], an
 import json, sys
 counters = {k["name"]: k for k in json.load(open("json"))["runs"][0]["kernels"]}
 k = counters[sys.argv[1]]
-printed = {line.split(" = ")[0]: float(line.split()[2]) for line in open("out") if " = " in line}
+printed = {line.split(" = ")[0]: float(line.split(" = ")[1].split()[0]) for line in open("out") if " = " in line}
 get = lambda name: k.get(name, 0)
 if not eval(sys.argv[2]):
     sys.exit(f"{sys.argv[2]}: {k} {printed}")
 END
 }
+
+# stream: the kernels that go through the same elements again and again have them out of the L2 but the first time, and write none of it back.
+measure stream 256 2 16 1920
+for kind in init:1 read:1 scale:2 triad:4; do
+  kernel "${kind%:*}_again" "k['launches'] == 3 and 2.5 * $((16 << 20)) / 32 * ${kind#*:} <= k['sectors'] < 2.9 * $((16 << 20)) / 32 * ${kind#*:}"
+  kernel "${kind%:*}_again" "get('dram_read_bytes') < 4 * 155617 * 8 and get('dram_write_bytes') == 0 and printed['${kind%:*} again'] > 600"
+done
 
 # mix: two launches over all and one over half; each stream once, by whole sectors, and nothing of it out of the L2.
 for case in "1 0 4 0" "0 1 8 2" "2 1 8 0" "1 3 16 2" "4 4 4 0 16 1"; do

@@ -5,6 +5,9 @@
 
 extern __shared__ double spoiler[];
 
+/* Of so many elements each array of the kernels ..._again, which all threads go through again and again: what the L2 has. */
+enum { LENGTH = 155617 };
+
 #define STREAM(name, first, last, body)                                                                                \
   extern "C" __global__ void name(double *a, const double *__restrict__ b, const double *__restrict__ c,               \
                                   const double *__restrict__ d, unsigned long long count, int never) {                 \
@@ -32,3 +35,19 @@ extern "C" __global__ void read(double *a, const double *__restrict__ b, const d
   double value = b[i];
   if (never || value == 123.0) a[i] = value + spoiler[i];
 }
+
+#define AGAIN(name, body)                                                                                              \
+  extern "C" __global__ void name(double *a, const double *__restrict__ b, const double *__restrict__ c,               \
+                                  const double *__restrict__ d, unsigned long long count, int never) {                 \
+    (void)c, (void)d;                                                                                                  \
+    int i = (int)((threadIdx.x + blockIdx.x * blockDim.x) % LENGTH);                                                   \
+    if ((unsigned long long)i >= count) return;                                                                        \
+    if (never) spoiler[threadIdx.x] = b[threadIdx.x];                                                                  \
+    body;                                                                                                              \
+    if (never) a[i] = spoiler[i];                                                                                      \
+  }
+
+AGAIN(init_again, a[i] = 0.23)
+AGAIN(read_again, double value = b[i]; if (value == 123.0) a[i] = value)
+AGAIN(scale_again, a[i] = b[i] * 1.2)
+AGAIN(triad_again, a[i] = b[i] * d[i] + c[i])
