@@ -23,6 +23,7 @@ enum {
   CLI_FAILED = 1,           /* something of ours or the system's failed */
   CLI_BAD_FILE = 2,         /* an input file is missing, broken or of no use */
   CLI_CONDITION = 3,        /* a condition of --fail-if holds, or cannot be evaluated */
+  CLI_NONE_RAN = 4,         /* `sim`: none of the managers could run the program */
   CLI_USAGE = 64,           /* wrong arguments (EX_USAGE) */
   CLI_NOT_EXECUTABLE = 126, /* as shells have it */
   CLI_NO_PROGRAM = 127,

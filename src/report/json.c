@@ -4,10 +4,13 @@
  * Keys come in a fixed order and numbers in a fixed form, so that equal runs give equal bytes; the
  * derived numbers are written for readers and ignored when read, the integer counters are the truth. Counters of
  * kernels and allocations that are zero are left out. Input is never trusted: types, ranges and lengths are checked. */
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "report/columns.h"
 #include "report/json_parts.h"
@@ -169,10 +172,25 @@ static void add_run(const report_run *run, bool history, ff_text *out) {
 
 void report_json_write(const report_run *run, ff_text *out) { add_run(run, false, out); }
 
+/* The last key of `host`, which is the last of the object that begins at `begin`: XXH64 of all bytes in front of the
+ * comma before it. */
+static const char checksum_key[] = "\"checksum\": \"", object_end[] = "\n }\n}\n";
+enum { CHECKSUM_DIGITS = 16 };
+
+static void add_checksum(ff_text *out, size_t begin) {
+  if (out->length < begin + strlen(object_end)) return; /* no memory: there is no report */
+  size_t end = out->length - strlen(object_end);
+  FF_ASSERT(!strcmp(out->chars + end, object_end));
+  out->length = end;
+  ff_text_add(out, ",\n  %s%016" PRIx64 "\"%s", checksum_key, (uint64_t)XXH64(out->chars + begin, end - begin, 0),
+              object_end);
+}
+
 /* Within a text of JSON a quote is written \", so that this is found only where it is a key. */
 void report_json_write_whole(const report_run *run, ff_text *out) {
   static const char key[] = "\"history\": ", empty[] = "null";
   ff_text text = {0};
+  size_t begin = out->length;
   add_run(run, true, &text);
   const char *at = text.chars;
   for (uint32_t i = 0; i < run->result_count; i++) {
@@ -184,6 +202,7 @@ void report_json_write_whole(const report_run *run, ff_text *out) {
   }
   ff_text_add(out, "%s", at);
   free(text.chars);
+  add_checksum(out, begin);
 }
 
 /* ---- reading ---- */
@@ -411,6 +430,21 @@ static ff_status get_run(reader *r, const json_t *root, report_run *run) {
   return get_host(r, root, &run->host);
 }
 
+/* Whether the bytes are those that were written. A text without the key is taken as it is. */
+static ff_status check_bytes(reader *r, const json_t *root, const char *text, size_t size) {
+  const json_t *host = json_object_get(root, "host"), *said = json_object_get(host, "checksum");
+  char own[CHECKSUM_DIGITS + 1] = "";
+  if (!said) return FF_OK;
+  size_t tail = strlen(",\n  ") + strlen(checksum_key) + CHECKSUM_DIGITS + strlen("\"") + strlen(object_end);
+  if (size > tail && !memcmp(text + size - strlen(object_end), object_end, strlen(object_end)))
+    snprintf(own, sizeof own, "%016" PRIx64, (uint64_t)XXH64(text, size - tail, 0));
+  if (json_is_string(said) && !strcmp(json_string_value(said), own)) return FF_OK;
+  return ff_fail(r->error, FF_PARSE,
+                 "%s: is damaged, or was changed: its bytes do not have its checksum (without the key \"checksum\" in "
+                 "\"host\" it is taken as it is)",
+                 r->file);
+}
+
 ff_status report_json_read(const char *file, const char *text, size_t size, report_run *run, ff_error *error) {
   *run = (report_run){0};
   json_error_t why;
@@ -423,7 +457,8 @@ ff_status report_json_read(const char *file, const char *text, size_t size, repo
         ff_column_in_bytes(text, size, line, why.column > 0 ? (uint32_t)why.column : 0), "not JSON: %s%s", why.text,
         json_error_code(&why) == json_error_premature_end_of_input ? ": it is cut off; it has to be made again" : "");
   reader r = {file, error};
-  ff_status status = get_run(&r, root, run);
+  ff_status status = check_bytes(&r, root, text, size);
+  if (!status) status = get_run(&r, root, run);
   if (status) report_free(run);
   json_decref(root);
   return status;

@@ -76,10 +76,11 @@ double report_stacks_speed(const report_run *run, const sim_result *result);
 
 /* The JSON text of schema 1, ending in a newline, added to *out. */
 void report_json_write(const report_run *run, ff_text *out);
-/* The same with the history of each run that has one (-o). */
+/* The same with the history of each run that has one (-o), and with a checksum. */
 void report_json_write_whole(const report_run *run, ff_text *out);
 /* Reads it back. Unknown keys are ignored (later versions may add some), a wrong type or another schema is FF_PARSE
- * with `file` (a name for messages), line and column where the text is not JSON at all. */
+ * with `file` (a name for messages), line and column where the text is not JSON at all; so is a text of which the
+ * checksum is another one. */
 ff_status report_json_read(const char *file, const char *text, size_t size, report_run *run, ff_error *error);
 ff_status report_file_read(const char *path, report_run *run, ff_error *error);
 

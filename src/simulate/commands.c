@@ -21,7 +21,7 @@
 #include "simulate/simulate.h"
 
 /* Exit statuses of the program (docs/usage.md). */
-enum { EXIT_BAD_FILE = 2, EXIT_USAGE = 64, EXIT_NOT_EXECUTABLE = 126, EXIT_NO_PROGRAM = 127 };
+enum { EXIT_BAD_FILE = 2, EXIT_NONE_RAN = 4, EXIT_USAGE = 64, EXIT_NOT_EXECUTABLE = 126, EXIT_NO_PROGRAM = 127 };
 
 typedef struct words {
   char **items; /* all owned, NULL-ended while a command runs */
@@ -252,7 +252,8 @@ static ff_simulate_status run_for_results(const char *command, const char *const
     for (; *rest; rest++) add(&w, *rest);
     status = start(&w, &options, &child, error);
   }
-  if (!status && (child.stopped || child.signal || (!of_program && child.status))) status = explain(&child, error);
+  bool failed = !of_program && child.status && child.status != EXIT_NONE_RAN; /* with that each result says why */
+  if (!status && (child.stopped || child.signal || failed)) status = explain(&child, error);
   if (!status) status = read_results(folder, of_program ? child.status : 0, out, error);
   if (!status && !(*out)->process_count) {
     ff_simulate_free(*out);

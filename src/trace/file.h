@@ -172,7 +172,7 @@ typedef struct trace_copied {
 } trace_copied;
 
 /* Writes the output `path`. Damage: FF_PARSE, unless it is to be repaired; `lost` (may be NULL) gets
- * each message. After an error `path` is what it was. */
+ * each message. A selection of launches that none is in: FF_INVALID. After an error `path` is what it was. */
 ff_status trace_file_copy(trace_file *from, const char *path, const trace_selection *selection,
                           void (*lost)(const char *message), trace_copied *copied, ff_error *error);
 

@@ -23,6 +23,10 @@ static bool selected(const trace_selection *s, const trace_launch *launch) {
          (!s->kernel || strstr(launch->kernel, s->kernel));
 }
 
+static bool chooses_launches(const trace_selection *s) {
+  return s->kernel || s->first_launch || s->last_launch != UINT64_MAX;
+}
+
 static void copy_operation(copier *c, const trace_op *op) {
   if (op->kind == TRACE_OP_LAUNCH) {
     c->launch = op->launch->id;
@@ -70,6 +74,8 @@ ff_status trace_file_copy(trace_file *from, const char *path, const trace_select
   if (status) return status;
   trace_file_rewind(from);
   status = copy_items(&c, lost, error);
+  if (!status && chooses_launches(selection) && !copied->launches)
+    status = ff_fail(error, FF_INVALID, "%s: none of its launches is chosen", path);
   if (status) {
     trace_file_abandon(c.to);
     return status;

@@ -31,6 +31,18 @@ run "$farfault" sim --machine gtx480 --memory uvm+gpu-memory=1M,auto+gpu-memory=
 expect_out "uvm+gpu-memory=1M: could not run it: $left_out 1.00 MiB (1048576): it is left out"
 expect test "$(grep -c '^auto+gpu-memory=1M ' out)" -eq 1
 
+# Where none of the managers could, the exit status says so; and each result is there.
+run "$farfault" sim --machine gtx480 --memory uvm --gpu-memory 50% --json none.json few.fft
+expect_status 4
+expect_out "uvm: could not run it: $left_out 1.15 MiB"
+expect grep -qF "\"error\": \"uvm: $left_out" none.json
+run "$farfault" sim --machine gtx480 --memory uvm,uvm+evict=lru --gpu-memory 50% few.fft
+expect_status 4
+run "$farfault" sim --machine gtx480 --memory none few.fft
+expect_status 0
+run "$farfault" compare --machine gtx480 --memory uvm+gpu-memory=1M few.fft few.fft
+expect_status 0
+
 # From 100 % on there is room for all, in blocks, too.
 run "$farfault" sim --machine gtx480 --memory copy,uvm,demand --gpu-memory 100% --json all.json few.fft
 expect_status 0

@@ -167,6 +167,21 @@ expect_status 0
 run "$farfault" trace dump --records app.fft
 expect grep -q 'enter pc [0-9]*, trips [0-9]' out
 expect test "$(grep -c 'enter pc' out)" -eq "$(grep -c 'leave pc' out)"
+# Of launches that are not there nothing is written.
+for none in "--kernel nosuch" "--launch 99" "--launch 90-99 --kernel nosuch"; do
+  # shellcheck disable=SC2086 # options are words
+  run "$farfault" trace cut $none -o nosuch.fft app.fft
+  expect_status 2
+  expect_err "app.fft: has no launch"
+  expect test ! -e nosuch.fft
+  # shellcheck disable=SC2086
+  run "$farfault" trace dump $none app.fft
+  expect_status 2
+  expect_no_out
+  expect_err "app.fft: has no launch"
+done
+expect_err "app.fft: has no launch 90-99 of a kernel with 'nosuch' in its name: there "
+
 run "$farfault" trace cut --block 0-3 -o blocks.fft app.fft
 run "$farfault" trace check blocks.fft
 expect_status 0

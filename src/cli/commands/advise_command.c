@@ -185,11 +185,12 @@ static bool take(work *w, const part *p) {
 static void job_ended(void *context, job *job) {
   work *w = context;
   const part *p = &w->parts.items[job - w->jobs.list.items];
-  if (job->status) {
+  bool done = !job->status || job->status == CLI_NONE_RAN; /* then each result says why */
+  if (!done) {
     cli_fail(0, "%zu simulation%s (%s) failed with status %d:", p->count, cli_s(p->count), job->label, job->status);
     show_log(job->log);
   }
-  if (!job->status && take(w, p)) return;
+  if (done && take(w, p)) return;
   w->failed++;
   advise_skip(&w->study, "%zu simulation%s (%s) that failed", p->count, cli_s(p->count), job->label);
 }

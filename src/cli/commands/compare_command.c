@@ -126,8 +126,10 @@ static int simulate(comparing *k) {
   k->jobs.title = "compare";
   k->jobs.at_once = 2;
   int stopped = jobs_run(&k->jobs);
-  for (size_t i = 0; i < k->jobs.list.count && !stopped; i++)
-    if (k->jobs.list.items[i].status && !say_log(&k->simulated.items[i], k->jobs.list.items[i].status)) stopped = -1;
+  for (size_t i = 0; i < k->jobs.list.count && !stopped; i++) {
+    int status = k->jobs.list.items[i].status;
+    if (status && status != CLI_NONE_RAN && !say_log(&k->simulated.items[i], status)) stopped = -1;
+  }
   return stopped;
 }
 

@@ -437,8 +437,9 @@ static void job_ended(void *context, job *job) {
   work *w = context;
   const part *part = &w->parts.items[job - w->jobs.list.items];
   const repro_program *program = &w->data.paper->programs[part->program];
-  bool good = !job->status && take(w, part, false);
-  if (job->status) {
+  bool done = !job->status || job->status == CLI_NONE_RAN; /* then each result says why */
+  bool good = done && take(w, part, false);
+  if (!done) {
     cli_fail(0, "%s %s: failed with status %d:", program->workload ? program->workload : "chains",
              program->arguments[w->arguments->size], job->status);
     show_log(job->log);

@@ -74,19 +74,31 @@ static int replay(void *context) {
   return cli_fail(exit_status, "%s", error.message);
 }
 
+static bool is_point; /* this process is a sweep's child, for one simulation, to which a manager left out is a result */
+
+/* Results are there, and none of them has numbers: each manager was left out. */
+static bool none_ran(const run_results *results) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < results->count; i++)
+    for (uint32_t k = 0; k < results->runs[i].result_count; k++, count++)
+      if (!results->runs[i].results[k].error[0]) return false;
+  return count > 0;
+}
+
 /* The results are freed. */
 static int report(const run_job *job, run_results *results, const run_end *end) {
   if (end->signal) cli_fail(0, "the simulation was ended by signal %d (%s)", end->signal, strsignal(end->signal));
   bool good = !results->lost && (!results->count || run_outputs_write(job->outputs, results));
   if (results->count) run_results_print(job, results, stdout);
   if (fflush(stdout)) good = cli_fail(false, "cannot write the output");
-  int status = end->status ? end->status : good ? CLI_DONE : CLI_FAILED;
+  int status = end->status                      ? end->status
+               : !good                          ? CLI_FAILED
+               : none_ran(results) && !is_point ? CLI_NONE_RAN
+                                                : CLI_DONE;
   status = fail_if_settle(job->outputs, results, job->argv[0], status);
   run_results_free(results);
   return status;
 }
-
-static bool is_point; /* this process is a sweep's child, for one simulation */
 
 static run_child child_of(const run_job *job, const char *folder, struct job *replayed) {
   return (run_child){.folder = folder,
@@ -159,7 +171,7 @@ static int sim_command(int argc, char **argv) {
       "  farfault sim saxpy.fft --memory copy,uvm,auto --machine v100 --gpu-memory 75%\n"
       "  farfault sim saxpy.fft --machine tom --offload none,controlled --map baseline,learned\n\n"
       "Exit status: 0; 64 wrong arguments, 2 a file is of no use or damaged (what stands before the damage is simulated and reported), "
-      "3 a condition of --fail-if holds or cannot be evaluated, 1 something else failed.",
+      "3 a condition of --fail-if holds or cannot be evaluated, 4 none of the managers could run the program (each is reported with why), 1 something else failed.",
       children,
       NULL,
       NULL};

@@ -475,11 +475,27 @@ static bool wanted(const trace_selection *s, const trace_launch *launch) {
          (!s->kernel || strstr(launch->kernel, s->kernel));
 }
 
+static bool chooses_launches(const trace_selection *s) {
+  return s->kernel || s->first_launch || s->last_launch != UINT64_MAX;
+}
+
+/* Of a selection that no launch is in. */
+static int fail_without_launch(const char *file, const trace_selection *s, uint64_t launches) {
+  ff_text what = {0};
+  if (s->first_launch || s->last_launch != UINT64_MAX) ff_text_add(&what, " %" PRIu64, s->first_launch);
+  if (s->last_launch != s->first_launch && s->last_launch != UINT64_MAX)
+    ff_text_add(&what, "-%" PRIu64, s->last_launch);
+  if (s->kernel) ff_text_add(&what, " of a kernel with '%s' in its name", s->kernel);
+  int status = cli_fail(CLI_BAD_FILE, "%s: has no launch%s: there %s %" PRIu64 " launch%s", file, what.chars,
+                        launches == 1 ? "is" : "are", launches, cli_es(launches));
+  free(what.chars);
+  return status;
+}
+
 enum { PRINT_BYTES = 1 << 16 };
 
 static int dump(const arguments *a, trace_file *file) {
-  bool chosen = a->selection.kernel || a->selection.first_launch || a->selection.last_launch != UINT64_MAX,
-       damaged = false;
+  bool chosen = chooses_launches(&a->selection), found = false, damaged = false;
   ff_text out = {0};
   trace_item item = {0};
   ff_error error;
@@ -492,8 +508,10 @@ static int dump(const arguments *a, trace_file *file) {
       continue;
     }
     bool launch = item.kind == TRACE_ITEM_OPERATION && item.op->kind == TRACE_OP_LAUNCH;
-    if (item.kind == TRACE_ITEM_OPERATION && (launch ? wanted(&a->selection, item.op->launch) : !chosen))
+    if (item.kind == TRACE_ITEM_OPERATION && (launch ? wanted(&a->selection, item.op->launch) : !chosen)) {
       dump_operation(item.op, &out);
+      found = true;
+    }
     if (item.kind == TRACE_ITEM_RECORD && a->records && wanted(&a->selection, item.launch) &&
         item.block >= a->selection.first_block && item.block <= a->selection.last_block)
       dump_record(&item, &out);
@@ -503,6 +521,7 @@ static int dump(const arguments *a, trace_file *file) {
   }
   free(out.chars);
   const trace_file_info *about = trace_file_information(file);
+  if (chosen && !found && status == CLI_DONE) status = fail_without_launch(a->file, &a->selection, about->launches);
   return damaged || about->nameless || !about->whole ? CLI_BAD_FILE : status;
 }
 
@@ -545,9 +564,12 @@ static int cut(const arguments *a, trace_file *file) {
   if (trace_file_information(file)->nameless && !a->selection.repair)
     return cli_fail(CLI_BAD_FILE, "%s: nothing is written (--repair makes a trace without what is lost)", a->file);
   ff_status failed = trace_file_copy(file, a->output, &a->selection, say, &copied, &error);
-  if (failed)
+  if (failed) {
+    if (failed == FF_INVALID)
+      return fail_without_launch(a->file, &a->selection, trace_file_information(file)->launches);
     return cli_fail(failed == FF_PARSE ? CLI_BAD_FILE : CLI_FAILED, "%s%s", error.message,
                     failed == FF_PARSE ? " (--repair goes on behind it)" : "");
+  }
   ff_text out = {0};
   ff_text_add(&out, "%s: %" PRIu64 " operation%s, %" PRIu64 " launch%s, %" PRIu64 " warp access%s", a->output,
               copied.operations, cli_s(copied.operations), copied.launches, cli_es(copied.launches), copied.accesses,
@@ -577,7 +599,7 @@ static int trace_command(int argc, char **argv) {
       "  farfault trace cut --repair -o whole.fft damaged.fft\n\n"
       "A dumped access is: instruction, bytes per lane, mask of active lanes, then for each line of 128 bytes its address / lanes / sectors. "
       "A copy is an asynchronous one to shared memory, for which `wait for all groups` and `await` wait; bulk: made by the SM's engine for bulk copies. "
-      "Exit status: 2 if the file is damaged or its recording was cut off.",
+      "Exit status: 2 if the file is damaged, its recording was cut off, or no launch is one that --launch and --kernel ask for; then `cut` writes nothing.",
       NULL,
       NULL,
       NULL};

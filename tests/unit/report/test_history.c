@@ -147,7 +147,11 @@ static void without_them_the_text_has_none(void **state) {
   report_json_write(&bare, &other);
   report_json_write_whole(&bare, &whole);
   assert_string_equal(text.chars, other.chars);
-  assert_string_equal(text.chars, whole.chars);
+  const char *checksum = strstr(whole.chars, ",\n  \"checksum\": "); /* what else it has */
+  assert_non_null(checksum);
+  assert_memory_equal(text.chars, whole.chars, (size_t)(checksum - whole.chars));
+  assert_string_equal(checksum + strlen(",\n  \"checksum\": \"0123456789abcdef\""),
+                      text.chars + (checksum - whole.chars));
   assert_null(strstr(text.chars, "\n   \"history\""));
   free(text.chars);
   free(other.chars);
@@ -180,6 +184,33 @@ static void what_is_written_is_read_back(void **state) {
   assert_string_equal(again.chars, text.chars);
   free(text.chars);
   free(again.chars);
+  report_free(&run);
+  report_free(&back);
+}
+
+/* A digit that has become another one is still JSON, and a history like any other. */
+static void a_changed_byte_is_noticed(void **state) {
+  report_run run = sample(), back;
+  ff_text text = {0};
+  ff_error error;
+  ff_text_add(&text, "%s", "{}\n"); /* of another process, in front */
+  size_t begin = text.length, changed = 0;
+  report_json_write_whole(&run, &text);
+  char *key = strstr(text.chars, "\"checksum\""), *digits = key + strlen("\"checksum\": \"");
+  for (char *at = text.chars + begin; at < text.chars + text.length; at += at < digits - 60 ? 41 : 1) {
+    if (at >= key && at < digits) continue; /* without its key there is none */
+    *at ^= 1;
+    if (!report_json_read("run", text.chars + begin, text.length - begin, &back, &error))
+      fail_msg("byte %zu may be '%c'", (size_t)(at - text.chars), *at);
+    changed += strstr(error.message, "run: is damaged, or was changed") != NULL;
+    *at ^= 1;
+  }
+  assert_true(changed > 300);
+  text.chars[text.length - 1] = ' '; /* as another program may end it */
+  assert_int_equal(report_json_read("run", text.chars + begin, text.length - begin, &back, &error), FF_PARSE);
+  memcpy(key, "\"comment_\"", strlen("\"comment_\"")); /* without the key it is taken as it is */
+  if (report_json_read("run", text.chars + begin, text.length - begin, &back, &error)) fail_msg("%s", error.message);
+  free(text.chars);
   report_free(&run);
   report_free(&back);
 }
@@ -323,9 +354,13 @@ static void an_empty_history_is_a_valid_timeline(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(histories_are_written_as_documented),  cmocka_unit_test(without_them_the_text_has_none),
-      cmocka_unit_test(what_is_written_is_read_back),         cmocka_unit_test(broken_histories_are_refused),
-      cmocka_unit_test(the_timeline_is_as_documented),        cmocka_unit_test(a_run_without_a_history_has_no_timeline),
+      cmocka_unit_test(histories_are_written_as_documented),
+      cmocka_unit_test(without_them_the_text_has_none),
+      cmocka_unit_test(what_is_written_is_read_back),
+      cmocka_unit_test(a_changed_byte_is_noticed),
+      cmocka_unit_test(broken_histories_are_refused),
+      cmocka_unit_test(the_timeline_is_as_documented),
+      cmocka_unit_test(a_run_without_a_history_has_no_timeline),
       cmocka_unit_test(an_empty_history_is_a_valid_timeline),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
