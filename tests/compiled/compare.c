@@ -299,9 +299,12 @@ static bool compare_shape(comparer *c, exec_kernel *kernel, const telling *t) {
   return same;
 }
 
+/* Not of shapes that a kernel's clusters do not divide. */
 static comparison compare_isa(comparer *c, exec_kernel *kernel, const char *isa, char *why, size_t room) {
+  uint32_t cluster = exec_kernel_describe(kernel)->cluster[0];
   for (int s = 0; s < SHAPES; s++)
-    if (!compare_shape(c, kernel, &(telling){why, room, isa, &shapes[s]})) return COMPARE_DIFFERENT;
+    if (cluster <= 1 || shapes[s].grid % cluster == 0)
+      if (!compare_shape(c, kernel, &(telling){why, room, isa, &shapes[s]})) return COMPARE_DIFFERENT;
   return COMPARE_SAME;
 }
 

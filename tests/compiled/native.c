@@ -55,6 +55,9 @@ static const exec_native_code *begin(core_launch *launch, const exec_code *code,
 
 static const exec_native_provider provider = {.begin = begin};
 
-void native_inside(bool compile) { exec_native_use(compile ? &provider : NULL); }
+void native_inside(bool compile) {
+  if (compile) problem[0] = 0; /* of an earlier program */
+  exec_native_use(compile ? &provider : NULL);
+}
 
 const char *native_problem(void) { return problem[0] ? problem : NULL; }

@@ -1,35 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random programs, statement by statement. Each statement is one or a few lines that stand for themselves, so that
- * a reducer of programs may leave out lines one at a time.
- *
- * Registers: %r0-15, %d0-9, %h0-7, %p0-7 hold values; %t0-7, %a0-3, %q0-3 are written right before they are read; %c,
- * %n, %g with a depth count loops. */
+ * a reducer of programs may leave out lines one at a time. Longer statements are in blocks.c. */
 #include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "forms.h"
-
-enum { R32 = 16, R64 = 10, R16 = 8, PREDS = 8, FUNCTIONS = 3, DEPTHS = 3 };
-
-typedef struct program {
-  uint64_t state;
-  const program_forms *forms;
-  ff_text text;
-  uint32_t labels, budget, depth, loops; /* budget: statements left; loops: how deep */
-  uint32_t functions;                    /* that may be called here */
-  bool entry;                            /* in the kernel: barriers, exits */
-  bool faults;                           /* this program may do what it must not */
-  uint32_t slots;                        /* of results, used so far */
-} program;
-
-#define PUT(p, ...) ff_text_add(&(p)->text, __VA_ARGS__)
-#define CHOOSE(p, list) (list)[pick(p, sizeof(list) / sizeof *(list))]
-
-static uint32_t pick(program *p, uint32_t n) { return program_pick(&p->state, n); }
-static bool one_in(program *p, uint32_t n) { return pick(p, n) == 0; }
+#include "blocks.h"
 
 /* ---- operands ---- */
 
@@ -38,7 +16,7 @@ static const uint32_t counts[] = {0, PREDS, R16, R32, R64};
 
 static void put_register(program *p, operand_kind kind) { PUT(p, "%%%c%u", letters[kind], pick(p, counts[kind])); }
 
-static void put_source(program *p, operand_kind kind, ptx_type type) {
+void put_source(program *p, operand_kind kind, ptx_type type) {
   bool real = ptx_type_class(type) == 'F' && type != PTX_F32 && type != PTX_F64;
   char constant[40];
   if (kind == OPERAND_PRED || real || ptx_type_bits(type) > 64 || !one_in(p, 4)) {
@@ -49,7 +27,7 @@ static void put_source(program *p, operand_kind kind, ptx_type type) {
   PUT(p, "%s", constant);
 }
 
-static void put_guard(program *p, uint32_t often) {
+void put_guard(program *p, uint32_t often) {
   if (one_in(p, often)) PUT(p, "@%s%%p%u ", pick(p, 2) ? "!" : "", pick(p, PREDS));
 }
 
@@ -173,7 +151,7 @@ static void put_compare(program *p) {
 }
 
 /* A predicate that parts the lanes in one of the usual ways. */
-static void put_part(program *p, uint32_t to) {
+void put_part(program *p, uint32_t to) {
   switch (pick(p, 5)) {
   case 0: PUT(p, "and.b32 %%t0, %%ti, %u;\nsetp.ne.u32 %%p%u, %%t0, 0;\n", 1u << pick(p, 6), to); break;
   case 1: PUT(p, "setp.lt.u32 %%p%u, %%gid, %u;\n", to, pick(p, 128)); break;
@@ -404,7 +382,7 @@ static void put_exchange(program *p) {
 
 static void put_statement(program *p);
 
-static void put_statements(program *p, uint32_t most) {
+void put_statements(program *p, uint32_t most) {
   for (uint32_t n = 1 + pick(p, most); n && p->budget; n--) put_statement(p);
 }
 
@@ -608,7 +586,7 @@ static void put_rare(program *p) {
 
 static void put_statement(program *p) {
   if (p->budget) p->budget--;
-  switch (pick(p, 24)) {
+  switch (pick(p, 30)) {
   case 0:
   case 1:
     if (p->depth < 4) put_if(p);
@@ -642,6 +620,12 @@ static void put_statement(program *p) {
   case 16:
   case 17:
   case 18: put_integer(p); break;
+  case 19:
+  case 20:
+  case 21:
+  case 22:
+  case 23:
+  case 24: program_block(p); break;
   default: put_operation(p);
   }
 }
@@ -652,8 +636,10 @@ static void put_registers(program *p) {
   PUT(p,
       ".reg .b32 %%r<%d>, %%t<8>, %%c<%d>, %%n<%d>, %%n, %%ti, %%gid, %%sh, %%ck;\n.reg .b64 %%d<%d>, %%a<4>, %%out, %%tab, %%lo, %%gsh, %%con;\n",
       R32, DEPTHS, DEPTHS, R64);
-  PUT(p, ".reg .b16 %%h<%d>;\n.reg .b128 %%w<2>;\n.reg .pred %%p<%d>, %%q<4>, %%g<%d>;\n.local .align 16 .b8 lm[64];\n",
+  PUT(p,
+      ".reg .b16 %%h<%d>;\n.reg .b128 %%w<2>;\n.reg .pred %%p<%d>, %%q<4>, %%g<%d>;\n.local .align 16 .b8 lm[256];\n",
       R16, PREDS, DEPTHS);
+  program_block_registers(p);
 }
 
 /* Where things are, the same in every function. */
@@ -730,11 +716,13 @@ static void put_head(program *p, const char *what, uint64_t seed) {
       (unsigned long long)seed);
   for (uint32_t n = 0; n < 64; n++) PUT(p, "%s%u", n ? ", " : "", pick(p, 256));
   PUT(p, "};\n.shared .align 16 .b8 sm[%u];\n", PROGRAM_SHARED);
+  program_block_head(p);
 }
 
 static void put_entry(program *p) {
   p->entry = true;
-  PUT(p, ".visible .entry k(.param .u64 po, .param .u64 pt, .param .u32 pn, .param .f32 pf)\n{\n");
+  PUT(p, ".visible .entry k(.param .u64 po, .param .u64 pt, .param .u32 pn, .param .f32 pf)%s\n{\n",
+      p->cluster ? " .reqnctapercluster 2" : "");
   put_registers(p);
   PUT(p, "ld.param.u64 %%out, [po];\nld.param.u64 %%tab, [pt];\nld.param.u32 %%n, [pn];\n");
   put_places(p);
@@ -742,11 +730,15 @@ static void put_entry(program *p) {
 }
 
 ff_text program_random(const program_forms *forms, uint64_t seed) {
-  program p = {.state = seed * 2 + 1, .forms = forms, .budget = 40};
+  program p = {.state = seed * 2 + 1, .forms = forms};
+  p.budget = 6 + pick(&p, 30);
   p.faults = one_in(&p, 6);
+  p.cluster = one_in(&p, 8);
   put_head(&p, "random", seed);
   PUT(&p,
       ".func (.reg .b32 v) g(.reg .b32 a, .reg .b64 b)\n{\n.reg .pred q;\n.reg .b32 t;\nsetp.gt.s32 q, a, 5;\ncvt.u32.u64 t, b;\n@q add.u32 a, a, t;\nmov.u32 v, a;\nret;\n}\n");
+  p.recurses = one_in(&p, 3);
+  if (p.recurses) program_block_functions(&p);
   uint32_t functions = pick(&p, FUNCTIONS + 1);
   for (uint32_t f = 0; f < functions; f++) put_function(&p, f);
   p.functions = functions;

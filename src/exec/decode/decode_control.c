@@ -81,7 +81,10 @@ static bool call_place(decoder *d, const ptx_operand *operand, const ptx_var *fo
   if (operand->kind == PTX_OPERAND_REG) type = d->func->regs[operand->reg].type;
   uint32_t slot, bytes = exec_type_slot(type);
   if (!bytes) return decode_fail(d, "a predicate in a call");
-  *place = (exec_place){decode_temp(d), bytes / 4, EXEC_NO_OFFSET};
+  /* words: not where other instructions have a value of 8 bytes in this scratch slot, as what compiled code keeps in
+   * registers of its own is the same place everywhere or does not touch */
+  uint32_t words = decode_temp(d) + (bytes <= 8 ? DECODE_TEMP_BYTES / 2 : 0);
+  *place = (exec_place){words, bytes / 4, EXEC_NO_OFFSET};
   if (result) return true; /* fetched after the call */
   return decode_source(d, operand, type, &slot) && decode_param_store(d, place, 0, type, slot, bytes);
 }
