@@ -42,7 +42,7 @@ engine_state ff_engine = {
     .behind_done = PTHREAD_COND_INITIALIZER,
 };
 
-uint32_t engine_patience_ms = ENGINE_WAITING_MS;
+uint32_t engine_patience_ms = ENGINE_WAITING_MS, engine_grace_ms = 200;
 
 static _Thread_local cudaError_t thread_error; /* what cudaGetLastError says */
 static _Thread_local bool thread_called;       /* a call of the runtime */
@@ -308,43 +308,91 @@ static void say_failed(const ff_error *error) {
   if (ff_engine.session) session_finish(ff_engine.session);
 }
 
-/* Who ends the wait: the thread that runs them, or the end of the process. A host function may never return, because it
- * waits for a call of another thread's that waits here; that is said. */
-static void wait_for_host_functions(void) {
-  if (!ff_engine.host_pending) return;
-  struct timespec until;
-  bool said = false;
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += engine_patience_ms / 1000;
-  until.tv_nsec += engine_patience_ms % 1000 * 1000000L;
-  until.tv_sec += until.tv_nsec / 1000000000L;
-  until.tv_nsec %= 1000000000L;
-  while (ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
-    if (said) pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
-    else if (pthread_cond_timedwait(&ff_engine.host_done, &ff_engine.lock, &until) == ETIMEDOUT &&
-             ff_engine.host_pending) {
-      said = true;
-      engine_say_once(
-          "host function",
-          "a call has been waiting for %g s for a host function (cudaLaunchHostFunc, cudaStreamAddCallback) to "
-          "return: on the virtual GPU calls of all threads wait for it; if it waits for one of them, neither "
-          "goes on",
-          engine_patience_ms / 1e3);
-    }
+/* ---- waiting for host functions ---- */
+
+typedef enum waiting { WAIT_NOT, WAIT_APART, WAIT_STREAM, WAIT_EVENT, WAIT_ALL } waiting;
+
+typedef struct waited {
+  waiting what;
+  const void *handle; /* of the stream or the event */
+} waited;
+
+uint64_t engine_host_before(const engine_stream *stream) {
+  const engine_stream *legacy = &ff_engine.legacy[stream->device];
+  uint64_t before = stream->host_before;
+  if (!(stream->flags & cudaStreamNonBlocking) && legacy->host_before > before) before = legacy->host_before;
+  for (const engine_stream *s = ff_engine.streams; stream == legacy && s; s = s->next)
+    if (s->device == stream->device && !(s->flags & cudaStreamNonBlocking) && s->host_before > before)
+      before = s->host_before;
+  return before;
 }
 
-static cudaError_t wait_locked(bool for_host_functions, bool for_kernel) {
-  if (for_host_functions && engine_deferred_full()) engine_deferred_wait();
+/* Looked up each time: while this waits, others may destroy it. */
+static uint64_t host_before(waited w) {
+  const engine_stream *stream = w.what == WAIT_STREAM ? engine_stream_find((cudaStream_t)(uintptr_t)w.handle) : NULL;
+  const engine_event *event = w.what == WAIT_EVENT ? engine_event_find((cudaEvent_t)(uintptr_t)w.handle) : NULL;
+  if (w.what == WAIT_ALL) return ff_engine.host_queued;
+  return stream ? engine_host_before(stream) : event ? event->host_before : 0;
+}
+
+static struct timespec later(struct timespec from, uint32_t ms) {
+  from.tv_sec += ms / 1000;
+  from.tv_nsec += ms % 1000 * 1000000L;
+  return (struct timespec){from.tv_sec + from.tv_nsec / 1000000000L, from.tv_nsec % 1000000000L};
+}
+
+static bool is_before(struct timespec a, struct timespec b) {
+  return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
+}
+
+/* Does the call wait on? *until: when to look again, if nothing has happened. */
+static bool host_holds_up(waited w, struct timespec now, struct timespec *until) {
+  if (!ff_engine.host_pending || ff_engine.phase != ENGINE_READY) return false;
+  if (ff_engine.host_over < host_before(w)) return true;
+  struct timespec end = later(ff_engine.host_since, engine_grace_ms);
+  if (!is_before(now, end)) return false;
+  if (is_before(end, *until)) *until = end;
+  return true;
+}
+
+/* Who ends the wait: the thread that runs them, or the end of the process. A host function may never return, because it
+ * waits for a call of another thread's that waits here, for what comes after it; that is said. */
+static void wait_for_host_functions(waited w) {
+  struct timespec now, patience;
+  bool said = false;
+  if (!ff_engine.host_pending) return;
+  clock_gettime(CLOCK_REALTIME, &now);
+  patience = later(now, engine_patience_ms);
+  for (;; clock_gettime(CLOCK_REALTIME, &now)) {
+    struct timespec until = said ? later(now, ENGINE_WAITING_MS) : patience;
+    if (!host_holds_up(w, now, &until)) return;
+    if (!said && !is_before(now, patience)) {
+      said = true;
+      engine_say_once("host function",
+                      "a call has been waiting for %g s for a host function (cudaLaunchHostFunc, "
+                      "cudaStreamAddCallback) to return, as it comes after it; if that waits for this call, neither "
+                      "goes on",
+                      engine_patience_ms / 1e3);
+      continue;
+    }
+    pthread_cond_timedwait(&ff_engine.host_done, &ff_engine.lock, &until);
+  }
+}
+
+static cudaError_t wait_locked(waited w, bool for_kernel) {
+  if (w.what != WAIT_NOT && engine_deferred_full()) engine_deferred_wait();
   if (for_kernel) engine_deferred_wait_device(engine_device_of(NULL));
-  if (for_host_functions) wait_for_host_functions();
+  if (w.what != WAIT_NOT) wait_for_host_functions(w);
   return ff_engine.phase == ENGINE_READY      ? ff_engine.sticky
          : ff_engine.phase == ENGINE_FINISHED ? cudaErrorCudartUnloading
                                               : cudaErrorInitializationError;
 }
 
-cudaError_t engine_wait_locked(void) { return wait_locked(true, true); }
+static const waited wait_for_all = {WAIT_ALL, NULL};
 
-static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kernel) {
+cudaError_t engine_wait_locked(void) { return wait_locked(wait_for_all, true); }
+
+static cudaError_t enter_locked(waited w, bool wait_for_kernel) {
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading; /* this thread is exiting inside a call */
   if (ff_engine.phase == ENGINE_NEW) {
     ff_error error;
@@ -352,7 +400,7 @@ static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kern
     __atomic_store_n(&ff_engine.phase, made, __ATOMIC_RELEASE); /* behind all that was made */
     if (ff_engine.phase == ENGINE_FAILED) say_failed(&error);
   }
-  cudaError_t error = wait_locked(wait_for_host_functions, wait_for_kernel);
+  cudaError_t error = wait_locked(w, wait_for_kernel);
   if (error) pthread_mutex_unlock(&ff_engine.lock);
   return error;
 }
@@ -360,18 +408,21 @@ static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kern
 /* Without the lock, which the end of the process may not get. */
 static engine_phase phase_now(void) { return __atomic_load_n(&ff_engine.phase, __ATOMIC_ACQUIRE); }
 
-static cudaError_t enter(bool wait_for_host_functions, bool wait_for_kernel) {
+static cudaError_t enter(waited w, bool wait_for_kernel) {
   if (thread_in_callback) return cudaErrorNotPermitted;
   if (phase_now() == ENGINE_NEW) engine_clock_find();
   engine_clock_enter();
-  cudaError_t error = enter_locked(wait_for_host_functions, wait_for_kernel);
+  cudaError_t error = enter_locked(w, wait_for_kernel);
   if (error) engine_clock_leave();
   return error;
 }
 
-cudaError_t engine_enter(void) { return enter(true, true); }
-cudaError_t engine_enter_during_kernel(void) { return enter(true, false); }
-cudaError_t engine_enter_now(void) { return enter(false, false); }
+cudaError_t engine_enter(void) { return enter(wait_for_all, true); }
+cudaError_t engine_enter_during_kernel(void) { return enter(wait_for_all, false); }
+cudaError_t engine_enter_stream(cudaStream_t stream) { return enter((waited){WAIT_STREAM, stream}, false); }
+cudaError_t engine_enter_event(cudaEvent_t event) { return enter((waited){WAIT_EVENT, event}, false); }
+cudaError_t engine_enter_apart(void) { return enter((waited){WAIT_APART, NULL}, false); }
+cudaError_t engine_enter_now(void) { return enter((waited){WAIT_NOT, NULL}, false); }
 void engine_leave(void) {
   if (ff_check_level >= 2) engine_check_sometimes();
   pthread_mutex_unlock(&ff_engine.lock);
@@ -470,13 +521,18 @@ static void *host_thread(void *unused) {
     }
     ff_engine.host_first = call->next;
     if (!call->next) ff_engine.host_last = NULL;
+    engine_clock_enter(); /* the host's time */
+    clock_gettime(CLOCK_REALTIME, &ff_engine.host_since);
+    engine_clock_leave();
     pthread_mutex_unlock(&ff_engine.lock);
     call->function(call->data);
     pthread_mutex_lock(&ff_engine.lock);
+    ff_engine.host_over++;
     call->stream->pending--;
     engine_stream_release(call->stream);
     free(call);
-    if (!--ff_engine.host_pending) pthread_cond_broadcast(&ff_engine.host_done);
+    ff_engine.host_pending--;
+    pthread_cond_broadcast(&ff_engine.host_done);
   }
   pthread_mutex_unlock(&ff_engine.lock);
   return unused;
@@ -497,9 +553,10 @@ cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t functi
   ff_engine.host_last = call;
   stream->pending++;
   engine_stream_hold(stream);
-  ff_engine.host_pending++;
+  if (!ff_engine.host_pending++) clock_gettime(CLOCK_REALTIME, &ff_engine.host_since);
+  stream->host_before = ++ff_engine.host_queued;
   pthread_cond_signal(&ff_engine.host_work);
-  if (wait) wait_for_host_functions();
+  if (wait) wait_for_host_functions(wait_for_all);
   return ff_engine.phase == ENGINE_READY ? cudaSuccess : cudaErrorCudartUnloading;
 }
 

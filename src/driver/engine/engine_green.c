@@ -79,6 +79,7 @@ static void make_orphan(engine_stream *s) {
                        .device = s->device,
                        .orphan = true,
                        .pending = s->pending,
+                       .host_before = s->host_before,
                        .held = s->held,
                        .next = s->next};
 }

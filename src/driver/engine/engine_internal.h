@@ -92,8 +92,11 @@ typedef struct engine_stream {
   uint64_t end_ps; /* local clock: when its last operation is over */
   bool dirty;      /* something was appended since `marker` */
   bool marked;
-  uint64_t marker;     /* sequence of the event record that stands behind its last operation */
-  uint32_t pending;    /* host functions that have not returned */
+  uint64_t marker;  /* sequence of the event record that stands behind its last operation */
+  uint32_t pending; /* host functions that have not returned */
+  /* number of the last host function that is before its next operation; of the legacy stream those of blocking
+   * streams, too: engine_host_before */
+  uint64_t host_before;
   uint64_t queue;      /* of engine_bound.c, in device memory; 0: not needed yet */
   uint32_t turn;       /* of its next launch on that queue */
   engine_green *green; /* whose SMs its kernels have; NULL: all */
@@ -132,6 +135,7 @@ typedef struct engine_event {
   uint32_t number;       /* of the latest recording */
   uint64_t sequence;     /* of its operation */
   uint64_t time_ps;      /* local clock */
+  uint64_t host_before;  /* number of the last host function that was before it */
   engine_stream *stream; /* recorded in; NULL once destroyed */
   uint32_t stream_number;
   uint32_t behind;                   /* recordings of it that are queued: engine_deferred.c; */
@@ -302,6 +306,8 @@ typedef struct engine_state {
   pthread_cond_t host_work, host_done;
   engine_host_call *host_first, *host_last;
   uint32_t host_pending;
+  uint64_t host_queued, host_over; /* how many there were, and have returned: in that order */
+  struct timespec host_since;      /* when the one that runs was called */
 } engine_state;
 
 extern engine_state ff_engine;
@@ -312,6 +318,14 @@ extern engine_state ff_engine;
 cudaError_t engine_enter(void);
 cudaError_t engine_enter_during_kernel(void);
 cudaError_t engine_enter_now(void);
+/* As engine_enter_during_kernel, but a host function that has not returned for engine_grace_ms holds up only what comes
+ * after it: operations of `stream`; what waits for `event`; nothing. Until then all calls wait for it, so that a
+ * program whose host functions return finds the same order in every run; one that waits for another thread's call would
+ * not return. */
+cudaError_t engine_enter_stream(cudaStream_t stream);
+cudaError_t engine_enter_event(cudaEvent_t event);
+cudaError_t engine_enter_apart(void);
+uint64_t engine_host_before(const engine_stream *stream); /* the last host function before its next operation */
 /* After engine_enter_now: what engine_enter waits for, and what it returns; the lock is held in any case. For calls
  * that look at what they are about before they wait. */
 cudaError_t engine_wait_locked(void);
@@ -471,6 +485,7 @@ void engine_capture_forget(engine_stream *stream); /* it is destroyed */
 
 #define ENGINE_WAITING_MS 10000u    /* of the host's time, after which it is said that something waits */
 extern uint32_t engine_patience_ms; /* the same for host functions; tests have less */
+extern uint32_t engine_grace_ms;    /* of the host's time: engine_enter_stream */
 
 /* ---- graphs that kernels launch ---- */
 uint64_t engine_graph_inside(void);             /* the exec whose node this thread runs; 0: none */

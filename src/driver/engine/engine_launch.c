@@ -529,7 +529,7 @@ engine_launch engine_launch_noted(const engine_launch *launch) {
 cudaError_t engine_launch_run(const engine_launch *launch) {
   engine_declared *declared = engine_declared_take();
   const engine_launch noted = engine_launch_noted(launch);
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_stream(launch->stream);
   if (!error) {
     error = engine_launch_locked(&noted, &declared);
     engine_leave();

@@ -133,7 +133,7 @@ cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t by
 
 cudaError_t engine_allocate(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
   FF_ASSERT(bytes && memory < ENGINE_REGISTERED);
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   error = engine_capture_unsafe();
   if (!error) error = engine_allocate_locked(engine_device_of(NULL), memory, bytes, flags, call, address);
@@ -285,7 +285,7 @@ engine_pointer engine_pointer_find(uint64_t address) {
 }
 
 cudaError_t engine_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   uint64_t used = ff_engine.device_used[device < 0 ? engine_device_of(NULL) : device];
   *total_bytes = ff_engine.gpu_memory;
@@ -375,7 +375,7 @@ static cudaError_t prefetch_system(engine_stream *stream, uint64_t address, uint
 }
 
 cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaStream_t handle) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_stream(handle);
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);

@@ -539,7 +539,7 @@ bool engine_module_valid(const engine_module *module) {
 }
 
 cudaError_t engine_module_ready(engine_module *module) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   error = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)
               ? load_or_say(module, module_place(module))
@@ -624,7 +624,7 @@ engine_function *engine_function_declare(engine_module *module, const char *name
 
 cudaError_t engine_function_find(engine_module *module, const char *name, engine_function **out) {
   if (!name || !out) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
   if (!error) error = load_or_say(module, module_place(module));
@@ -741,7 +741,7 @@ static cudaError_t address_locked(engine_variable *variable, bool expose, uint64
 
 /* Under one lock: between two, another thread may unload the module or reset the device. */
 static cudaError_t find_address(engine_variable *variable, bool expose, uint64_t *address, uint64_t *bytes) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   bool valid = engine_handles_have(&ff_engine.handles, variable, ENGINE_HANDLE_VARIABLE);
   error = valid ? address_locked(variable, expose, address, bytes) : cudaErrorInvalidSymbol;
@@ -759,7 +759,7 @@ cudaError_t engine_variable_expose(engine_variable *variable, uint64_t *address,
 
 cudaError_t engine_variable_find(engine_module *module, const char *name, engine_variable **out) {
   if (!name || !out) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
   if (!error) error = load_or_say(module, module_place(module));

@@ -80,7 +80,7 @@ static cudaError_t load(engine_function *function) {
 }
 
 cudaError_t engine_function_describe(engine_function *function, engine_function_info *info) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   error = load(function);
   if (!error) engine_function_info_locked(function, device_for(function), info);
@@ -89,7 +89,7 @@ cudaError_t engine_function_describe(engine_function *function, engine_function_
 }
 
 cudaError_t engine_function_change(engine_function *function, engine_function_info *info) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   error = load(function);
   if (error) {

@@ -213,7 +213,7 @@ static int in_range(int priority) {
 
 cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream) {
   if (!stream || (flags & ~(unsigned)cudaStreamNonBlocking)) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   engine_green *green = engine_green_current();
   int device = green ? green->device : engine_device_of(NULL);
@@ -225,7 +225,7 @@ cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *str
 
 cudaError_t engine_stream_create_on(int device, unsigned flags, int priority, cudaStream_t *stream) {
   if (!stream || (flags & ~(unsigned)cudaStreamNonBlocking)) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   if (engine_device_exists(device)) {
     *stream = (cudaStream_t)engine_stream_make(device, flags, in_range(priority), NULL);
@@ -293,7 +293,7 @@ void engine_synchronize_device_locked(int device) {
 }
 
 cudaError_t engine_stream_synchronize(cudaStream_t handle) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_stream(handle);
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   error = stream ? engine_capture_refuse(stream) : engine_stream_error(handle);
@@ -376,7 +376,7 @@ cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
   const unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
   if (!out || (flags & ~known)) return cudaErrorInvalidValue;
   if ((flags & cudaEventInterprocess) && !(flags & cudaEventDisableTiming)) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   *out = (cudaEvent_t)engine_event_make(flags);
   engine_leave();
@@ -385,7 +385,7 @@ cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
 
 /* What is queued about it goes on: nothing waits here. */
 cudaError_t engine_event_destroy(cudaEvent_t handle) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   if (event) free_event(event);
@@ -402,12 +402,13 @@ void engine_event_record_locked(engine_event *event, engine_stream *stream) {
   event->capture = 0;
   engine_known_record(event, stream);
   event->stream = stream;
+  event->host_before = engine_host_before(stream);
   event->time_ps = engine_stream_ready(stream);
   engine_time_host(ff_engine.machine->api_us);
 }
 
 cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
@@ -437,11 +438,12 @@ void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t tim
 void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event) {
   engine_stream_wait_for(stream, event->number, event->time_ps);
   engine_known_wait(stream, event);
+  if (event->host_before > stream->host_before) stream->host_before = event->host_before;
   engine_time_host(ff_engine.machine->api_us);
 }
 
 cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_apart();
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
@@ -482,7 +484,7 @@ static cudaError_t ask_others(const engine_event *event) {
 }
 
 cudaError_t engine_event_synchronize(cudaEvent_t handle) {
-  cudaError_t error = engine_enter_during_kernel();
+  cudaError_t error = engine_enter_event(handle);
   if (error) return error;
   engine_event *held = engine_event_find(handle); /* so that no other event gets its address while this waits */
   if (held) held->held++;
@@ -516,7 +518,7 @@ cudaError_t engine_event_query(cudaEvent_t handle) {
   else if (event->behind) error = cudaErrorNotReady;
   else error = ask_others(event);
   if (!error && event->recorded) {
-    bool done = !(event->stream && event->stream->pending) && happened(event->device, event->sequence, event->time_ps);
+    bool done = ff_engine.host_over >= event->host_before && happened(event->device, event->sequence, event->time_ps);
     if (!done) error = cudaErrorNotReady;
   }
   bool behind = error == cudaErrorNotReady && ff_engine.given;

@@ -3,6 +3,8 @@
  * simulation's (test_stream_simulated.c). */
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "driver/engine/engine_internal.h"
@@ -265,6 +267,102 @@ static void a_host_function_that_is_waited_for_long_is_named(void **state) {
   close(own);
 }
 
+/* A host function that waits for this thread. */
+static struct {
+  sem_t go;
+  atomic_int over;
+} held;
+
+static void wait_for_go(void *unused) {
+  (void)unused;
+  while (sem_wait(&held.go)) {}
+  held.over = 1;
+}
+
+/* An operation behind a host function, and whether that was over when the call returned. */
+typedef struct behind_held {
+  void *memory;
+  cudaStream_t stream;
+  int seen;
+} behind_held;
+
+static void *set_behind(void *context) {
+  behind_held *b = context;
+  succeed(cudaMemsetAsync(b->memory, 1, 4, b->stream));
+  b->seen = held.over;
+  return NULL;
+}
+
+/* `stream`'s next operation comes after a function in `of`, which goes on as soon as that has been tried for a
+ * while. */
+static void expect_behind(cudaStream_t of, cudaStream_t stream, void *memory, cudaEvent_t event) {
+  behind_held b = {memory, stream, 0};
+  pthread_t thread;
+  held.over = 0;
+  succeed(cudaLaunchHostFunc(of, wait_for_go, NULL));
+  if (event) {
+    succeed(cudaEventRecord(event, of));
+    succeed(cudaStreamWaitEvent(stream, event, 0));
+  }
+  assert_int_equal(pthread_create(&thread, NULL, set_behind, &b), 0);
+  usleep(100000);
+  assert_int_equal(held.over, 0);
+  assert_int_equal(sem_post(&held.go), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(b.seen, 1);
+  succeed(cudaDeviceSynchronize());
+}
+
+static void what_does_not_come_after_a_host_function_goes_on(void **state) {
+  (void)state;
+  cudaStream_t own, other, blocking;
+  cudaEvent_t before, after, elsewhere;
+  void *memory, *more;
+  int word = 0;
+  const uint32_t grace = engine_grace_ms;
+  engine_grace_ms = 20;
+  assert_int_equal(sem_init(&held.go, 0, 0), 0);
+  succeed(cudaMalloc(&memory, 4096));
+  succeed(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
+  succeed(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  succeed(cudaStreamCreate(&blocking));
+  succeed(cudaEventCreate(&before));
+  succeed(cudaEventCreate(&after));
+  succeed(cudaEventRecord(before, own));
+  succeed(cudaLaunchHostFunc(own, wait_for_go, NULL));
+  succeed(cudaEventRecord(after, own));
+  succeed(cudaMalloc(&more, 64)); /* none of these calls returns before the function in a build without the grace */
+  succeed(cudaEventCreate(&elsewhere));
+  succeed(cudaMemsetAsync(memory, 7, 64, other));
+  succeed(cudaMemcpyAsync(&word, memory, 4, cudaMemcpyDeviceToHost, other));
+  succeed(cudaEventRecord(elsewhere, other));
+  succeed(cudaEventSynchronize(elsewhere));
+  succeed(cudaStreamSynchronize(other));
+  succeed(cudaMemcpy(&word, memory, 4, cudaMemcpyDeviceToHost)); /* of the legacy stream, which `own` is apart from */
+  assert_int_equal(word, 0x07070707);
+  succeed(cudaEventQuery(before));
+  expect(cudaEventQuery(after), cudaErrorNotReady);
+  expect(cudaStreamQuery(own), cudaErrorNotReady);
+  assert_int_equal(held.over, 0);
+  assert_int_equal(sem_post(&held.go), 0);
+  succeed(cudaStreamSynchronize(own));
+  assert_int_equal(held.over, 1);
+  succeed(cudaEventQuery(after));
+  expect_behind(own, own, memory, NULL);
+  expect_behind(own, other, memory, after);
+  expect_behind(own, blocking, memory, after);
+  expect_behind(NULL, blocking, memory, NULL);
+  expect_behind(blocking, NULL, memory, NULL);
+  engine_grace_ms = grace;
+  succeed(cudaStreamDestroy(own));
+  succeed(cudaStreamDestroy(other));
+  succeed(cudaStreamDestroy(blocking));
+  for (int i = 0; i < 3; i++) succeed(cudaEventDestroy((cudaEvent_t[]){before, after, elsewhere}[i]));
+  succeed(cudaFree(memory));
+  succeed(cudaFree(more));
+  sem_destroy(&held.go);
+}
+
 /* ---- threads ---- */
 
 static void *fail_here(void *unused) {
@@ -317,6 +415,7 @@ static int run_stream_cases(void) {
       cmocka_unit_test(host_functions),
       cmocka_unit_test(a_pending_host_function_is_not_ready),
       cmocka_unit_test(a_host_function_that_is_waited_for_long_is_named),
+      cmocka_unit_test(what_does_not_come_after_a_host_function_goes_on),
       cmocka_unit_test(errors_are_per_thread),
       cmocka_unit_test(four_threads_at_once),
   };
