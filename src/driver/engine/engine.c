@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,7 +398,7 @@ static cudaError_t enter_locked(waited w, bool wait_for_kernel) {
   if (ff_engine.phase == ENGINE_NEW) {
     ff_error error;
     engine_phase made = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
-    __atomic_store_n(&ff_engine.phase, made, __ATOMIC_RELEASE); /* behind all that was made */
+    atomic_store_explicit(&ff_engine.phase, made, memory_order_release); /* behind all that was made */
     if (ff_engine.phase == ENGINE_FAILED) say_failed(&error);
   }
   cudaError_t error = wait_locked(w, wait_for_kernel);
@@ -406,7 +407,7 @@ static cudaError_t enter_locked(waited w, bool wait_for_kernel) {
 }
 
 /* Without the lock, which the end of the process may not get. */
-static engine_phase phase_now(void) { return __atomic_load_n(&ff_engine.phase, __ATOMIC_ACQUIRE); }
+static engine_phase phase_now(void) { return atomic_load_explicit(&ff_engine.phase, memory_order_acquire); }
 
 static cudaError_t enter(waited w, bool wait_for_kernel) {
   if (thread_in_callback) return cudaErrorNotPermitted;
@@ -482,8 +483,8 @@ __attribute__((destructor)) void engine_finish(void) {
   until.tv_sec += FINISH_PATIENCE_SECONDS;
   engine_phase before = phase_now();
   if (before == ENGINE_READY) /* also tells host functions */
-    __atomic_store_n(&ff_engine.phase, ENGINE_FINISHED, __ATOMIC_RELEASE);
-  __atomic_store_n(&ff_engine.stop, true, __ATOMIC_RELEASE);
+    atomic_store_explicit(&ff_engine.phase, ENGINE_FINISHED, memory_order_release);
+  atomic_store_explicit(&ff_engine.stop, true, memory_order_release);
   /* Inside a launch the lock is held for it, by this thread or by one that waits for this one. */
   int locked = exec_is_inside() ? EDEADLK : pthread_mutex_timedlock(&ff_engine.lock, &until);
   if (before == ENGINE_READY && !locked && ff_check_level >= 2) {

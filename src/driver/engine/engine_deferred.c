@@ -122,7 +122,11 @@ bool engine_deferred(const engine_stream *stream) {
 
 static bool goes_on(void) { return ff_engine.given && !mine && ff_engine.phase == ENGINE_READY; }
 
-static void wait_for_change(void) { pthread_cond_wait(&ff_engine.behind_done, &ff_engine.lock); }
+static void wait_for_change(void) {
+  ff_engine.waiting++;
+  pthread_cond_wait(&ff_engine.behind_done, &ff_engine.lock);
+  ff_engine.waiting--;
+}
 
 void engine_deferred_wait(void) {
   while (goes_on()) wait_for_change();

@@ -255,7 +255,7 @@ typedef struct engine_note { /* on an exec_allocation, by its id */
 
 typedef struct engine_state {
   pthread_mutex_t lock;
-  engine_phase phase;
+  _Atomic engine_phase phase; /* also looked at without the lock */
   session_options options;
   session *session;
   const machine_spec *machine;
@@ -291,7 +291,8 @@ typedef struct engine_state {
   /* one of them has finished, or an event that was queued is recorded; a device was added to a multicast object, or one
    * of these is gone; a fault became sticky */
   pthread_cond_t behind_done;
-  volatile bool stop;     /* the process ends: a running kernel is to stop */
+  uint32_t waiting;       /* threads that wait for that in engine_deferred.c */
+  _Atomic bool stop;      /* the process ends: a running kernel is to stop */
   uint64_t last_sequence; /* of the latest operation */
   /* one call puts what is appended; has the host paid for it? */
   enum { ENGINE_BATCH_NONE, ENGINE_BATCH_UNPAID, ENGINE_BATCH_PAID } batch;

@@ -154,7 +154,7 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .waiting_ms = ENGINE_WAITING_MS,
       .give_way = engine_deferred_can() && !engine_graph_inside() ? engine_deferred_give_way : NULL,
       .isa = ff_engine.options.isa[0] ? ff_engine.options.isa : NULL,
-      .cancel = &ff_engine.stop,
+      .cancel = (const volatile bool *)&ff_engine.stop, /* read by an atomic load */
       .progress_blocks = &ff_engine.progress->blocks_done,
   };
 }

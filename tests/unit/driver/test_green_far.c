@@ -2,13 +2,11 @@
 /* A green context of another device than the thread's: what gives way on that device, because it waits for the host, is
  * over before the context is destroyed and before its events and the device's are recorded. And calls about one that is
  * destroyed while they wait, or whose event is: they leave alone what has its address then. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <cmocka.h>
 
 #include "driver/driver_api/libcuda.h"
+#include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_resource.h"
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext);
@@ -107,7 +106,6 @@ typedef struct call { /* on a thread whose current device is 0 */
   way_to_wait way;
   CUgreenCtx green;
   CUevent event;
-  _Atomic pid_t thread; /* 0: it has not begun */
   int result;
 } call;
 
@@ -128,23 +126,16 @@ static int result_of(const call *c) {
 static void *make_call(void *context) {
   call *c = context;
   if (cuCtxSetCurrent(primary[0])) return NULL;
-  c->thread = gettid();
   c->result = result_of(c);
   return NULL;
 }
 
-/* It has been asleep for a while. */
-static void await_sleep(const call *c) {
-  char path[64], state;
-  while (!c->thread) usleep(100);
-  snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)c->thread);
-  for (int asleep = 0; asleep < 10;) {
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
-    fclose(file);
-    asleep = state == 'S' ? asleep + 1 : 0;
-    usleep(1000);
+/* It waits for the kernel: with the lock that it has given up. */
+static void await_waiting(void) {
+  for (uint32_t waiting = 0; !waiting; usleep(100)) {
+    pthread_mutex_lock(&ff_engine.lock);
+    waiting = ff_engine.waiting;
+    pthread_mutex_unlock(&ff_engine.lock);
   }
 }
 
@@ -191,7 +182,7 @@ static void call_meanwhile(way_to_wait way, bool event_goes, int expected) {
   }
   call c = {.way = way, .green = green, .event = gone, .result = -1};
   assert_int_equal(pthread_create(&thread, NULL, make_call, &c), 0);
-  await_sleep(&c);
+  await_waiting();
   if (event_goes) replace_event(gone, events);
   else replace_green(green, greens);
   __atomic_store_n(&words[0], 1, __ATOMIC_SEQ_CST);
