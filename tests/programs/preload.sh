@@ -35,6 +35,30 @@ run "$farfault" run --memory none ./loads "$fixtures/preload/libnvrtc.so" none
 expect_out "25 bytes"
 run env LD_LIBRARY_PATH="$fixtures/preload" "$farfault" run --memory none ./loads libnvrtc.so none
 expect_out "25 bytes"
+# A child that is forked while another thread loads a library loads it, too.
+cat >forks.c <<'END'
+#define _GNU_SOURCE
+#include "unit/forks.h"
+#include <stdio.h>
+static const char *name;
+static void load(void) {
+  void *library = dlopen(name, RTLD_NOW);
+  if (library) dlclose(library);
+}
+int main(int argc, char **argv) {
+  name = argv[argc - 1];
+  load();
+  return printf("%d locks\n", forks_with_each_lock(NULL, load)) < 0;
+}
+END
+expect cc -rdynamic -I "$source/tests" forks.c -o forks -ldl -lpthread
+run ./forks "$fixtures/preload/libnvrtc.so"
+alone=$(cat out)
+run "$farfault" run --memory none ./forks "$fixtures/preload/libnvrtc.so"
+expect_status 0
+expect grep -qE '^[1-9][0-9]* locks$' out
+expect test "$(cat out)" != "$alone" # those of the preloaded library are among them
+
 # A library looks for it in its own folders.
 echo '#include <dlfcn.h>
 void *find(void); void *find(void) { return dlopen("libnvrtc.so", RTLD_NOW); }' >finds.c
