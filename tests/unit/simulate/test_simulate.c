@@ -198,6 +198,18 @@ static void test_refused(void **state) {
   ff_simulate_free(result);
 }
 
+/* A manager that is left out is a result that says why, also if there is no other. */
+static void test_left_out(void **state) {
+  ff_simulate_options options = defaults();
+  ff_simulate_result *result;
+  (void)state;
+  options.memory = "uvm+gpu-memory=1M"; /* it needs 4 MiB */
+  assert_int_equal(ff_simulate_recording(trace, &options, &result, &error), FF_SIMULATE_OK);
+  assert_non_null(ff_simulate_get(result, 0)->error);
+  assert_null(ff_simulate_get(result, 1));
+  ff_simulate_free(result);
+}
+
 static void test_programs_without_results(void **state) {
   const char *const none[] = {"true", NULL}, *const missing[] = {"/nowhere/app", NULL}, *const nothing[] = {NULL},
                     *const killed[] = {"sh", "-c", "kill -9 $$", NULL};
@@ -364,17 +376,12 @@ static void test_sweep(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_run),
-      cmocka_unit_test(test_recording),
-      cmocka_unit_test(test_counters),
-      cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_programs_without_results),
-      cmocka_unit_test(test_file),
-      cmocka_unit_test(test_streams),
-      cmocka_unit_test(test_stopped),
-      cmocka_unit_test(test_stopped_with_a_full_pipe),
-      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_sweep),
+      cmocka_unit_test(test_run),      cmocka_unit_test(test_recording),
+      cmocka_unit_test(test_left_out), cmocka_unit_test(test_counters),
+      cmocka_unit_test(test_refused),  cmocka_unit_test(test_programs_without_results),
+      cmocka_unit_test(test_file),     cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_stopped),  cmocka_unit_test(test_stopped_with_a_full_pipe),
+      cmocka_unit_test(test_threads),  cmocka_unit_test(test_sweep),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
