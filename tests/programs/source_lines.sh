@@ -78,7 +78,7 @@ expect_status 0
 # The page has the text of the source, of named lines and two around each, but of nothing that is not a source.
 mkdir src && for ((i = 1; i <= 30; i++)); do echo "text $i </script>"; done >src/lines.cu && cp src/lines.cu src/secret
 for file in lines.cu secret; do
-  sed "s|/src/lines.cu|$work/src/$file|" run.ffr >here.ffr
+  unsealed run.ffr | sed "s|/src/lines.cu|$work/src/$file|" >here.ffr
   run "$farfault" report here.ffr --html $file.html
   [[ $status -eq 0 || $(cat err) != *"built without the page"* ]] || break
   expect_status 0
@@ -108,11 +108,11 @@ expect_out "the lines are not known"
 expect_out "instruction "
 
 # What is wrong in a file is refused.
-sed 's/"kernel": 0,/"kernel": 7,/' run.ffr >bad.ffr
+unsealed run.ffr | sed 's/"kernel": 0,/"kernel": 7,/' >bad.ffr
 run "$farfault" report --lines bad.ffr
 expect_status 2
 expect_err "\"kernel\" is not the number of a kernel of the run"
-sed 's/"by_line": \[/"by_line": [3,/' run.ffr >bad.ffr
+unsealed run.ffr | sed 's/"by_line": \[/"by_line": [3,/' >bad.ffr
 run "$farfault" report --lines bad.ffr
 expect_status 2
 finish

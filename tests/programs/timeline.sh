@@ -13,7 +13,7 @@ without_host() { sed '/^ "host": {/,$d' "$1"; }
 expect cmp <(without_host run.ffr) <(without_host again.ffr)
 # Without the history it is the same run as --json.
 expect test "$(grep -c '"history"' run.json)" -eq 0
-expect cmp <(sed '/^   "history": {/,/^   }/d; s/^\(   \]\),$/\1/' run.ffr) <(sed 's/^\(   \]\),$/\1/' run.json)
+expect cmp <(sed '/^   "history": {/,/^   }/d; s/^\(   \]\),$/\1/' <(unsealed run.ffr)) <(sed 's/^\(   \]\),$/\1/' run.json)
 # What `report` shows is the same from both.
 expect cmp <("$farfault" report -v run.ffr) <("$farfault" report -v run.json)
 
@@ -121,6 +121,10 @@ expect_status 2
 expect_err "cut.ffr:"
 expect test ! -e none.json
 sed 's/"bins": [0-9]*/"bins": 999/' run.ffr >broken.ffr
+run "$farfault" timeline broken.ffr
+expect_status 2
+expect_err 'broken.ffr: is damaged, or was changed'
+unsealed run.ffr | sed 's/"bins": [0-9]*/"bins": 999/' >broken.ffr
 run "$farfault" timeline broken.ffr
 expect_status 2
 expect_err 'broken.ffr: "bins" is not a number in range'
