@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # frameworks-check.sh BUILD [PART...]: do the frameworks that people install run on the virtual GPU, unmodified and right? Parts: cupy, numba, cutile,
-# torch, pytorch-source, jax, jax-libraries, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutensor, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, opinfo, PyTorch's samples of its operators, opinfo-installed, the same with the kernels that the wheel has as PTX, and opinfo-compiled, by torch.compile (half an hour and more each). What they
+# torch, cpu-operators, pytorch-source, jax, jax-libraries, tensorflow, ort, warp, drjit, xgboost, llm, nccl, and of NVIDIA's libraries cublas, cublaslt, cusolver, cusparse, curand, cudnn, cutensor, cutlass, cccl; all by default; and numba-tests, Numba's own tests of its CUDA target, opinfo, PyTorch's samples of its operators, opinfo-installed, the same with the kernels that the wheel has as PTX, and opinfo-compiled, by torch.compile (half an hour and more each). What they
 # need comes from PyPI and npm (4 to 6 GB each for torch, jax and tensorflow) into BUILD/frameworks, and stays there. Prints a table with a line per check
 # and writes it to BUILD/frameworks/results.tsv; the last lines count. A part whose packages cannot be installed is skipped by name. Exit status 1:
 # something is wrong that docs/frameworks.md does not list as such (tests/frameworks/expected.txt).
@@ -9,7 +9,7 @@ set -uo pipefail
 build=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")/.." && pwd)
 shift
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(cupy numba cutile torch pytorch-source jax jax-libraries tensorflow ort warp drjit xgboost llm nccl cublas cublaslt cusolver cusparse curand cudnn cutensor cutlass cccl)
+[[ $# -gt 0 ]] || parts=(cupy numba cutile torch cpu-operators pytorch-source jax jax-libraries tensorflow ort warp drjit xgboost llm nccl cublas cublaslt cusolver cusparse curand cudnn cutensor cutlass cccl)
 work=$build/frameworks
 results=$work/results.tsv
 mkdir -p "$work"
@@ -37,7 +37,7 @@ declare -A packages=(
 declare -A sources=([cutlass]=FARFAULT_CUTLASS_SOURCE [cccl]=FARFAULT_CCCL_SOURCE)
 # The environment of a part: its own, or one for all of NVIDIA's libraries.
 environment() {
-  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn | cutensor) echo libraries ;; opinfo) echo pytorch-source ;; opinfo-installed | opinfo-compiled) echo torch ;; *) echo "$1" ;; esac
+  case $1 in cublas | cublaslt | cusolver | cusparse | curand | cudnn | cutensor) echo libraries ;; opinfo) echo pytorch-source ;; opinfo-installed | opinfo-compiled | cpu-operators) echo torch ;; *) echo "$1" ;; esac
 }
 
 # Numba's tests allocate more than the GPU's memory, and one of them a tensor map of compute capability 9.0.
@@ -158,7 +158,7 @@ for part in "${parts[@]}"; do
     echo "skipped: $part: ${sources[$part]} does not name the sources"
     continue
   fi
-  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" opinfo opinfo-installed opinfo-compiled cublas cublaslt cusolver cusparse curand cudnn cutensor cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
+  [[ -n ${sources[$part]:-} ]] || [[ -n ${packages[$(environment "$part")]:-} && $part != libraries ]] || { echo "frameworks-check.sh: no part '$part': there are $(printf '%s\n' "${!packages[@]}" opinfo opinfo-installed opinfo-compiled cpu-operators cublas cublaslt cusolver cusparse curand cudnn cutensor cutlass cccl | grep -vx libraries | sort | paste -sd' ')" >&2; exit 64; }
   if [[ $part =~ ^(pytorch-source|opinfo)$ && ! -d ${FARFAULT_PYTORCH_SOURCE:-} ]]; then
     echo "skipped: $part: FARFAULT_PYTORCH_SOURCE does not name the sources of PyTorch 2.6.0"
     continue

@@ -112,6 +112,9 @@ class CpuOperators(TorchDispatchMode):
         return tree_map(lambda value: copies.up(value, device or tensors[0].device), result)
 
 
+# Of the ways to compute attention one has operators that a CPU has, too: products and softmax. A program that asks for another one by name gets it.
+torch.backends.cuda.enable_flash_sdp(False)
+torch.backends.cuda.enable_mem_efficient_sdp(False)
 mode = CpuOperators()
 mode.__enter__()  # for as long as the process lives
 shown = torch._tensor_str._str
