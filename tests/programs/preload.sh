@@ -365,6 +365,35 @@ run "$farfault" run --memory none sh -c "tools/nvcc -cubin a.cu; exit"
 expect_status 0
 expect test "$(<a.cubin)" = NVIDIA
 
+# An nvcc that makes anything else than a cubin is told to keep the PTX beside the machine code, below a build, too: what a build that a
+# program starts has compiled is loaded into the program.
+cat >told.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) { return puts(getenv("NVCC_APPEND_FLAGS") ? getenv("NVCC_APPEND_FLAGS") : "nothing") < 0; }
+END
+mkdir told
+expect cc -w told.c -o told/nvcc
+told() { # told WHAT ARGUMENT...
+  local what=$1
+  shift
+  run "$farfault" run --memory none sh -c 'told/nvcc "$@"; exit' sh "$@"
+  expect_status 0
+  expect test "$(<out)" = "$what"
+}
+told " -gencode arch=compute_90a,code=compute_90a" -c -gencode=arch=compute_90a,code=sm_90a a.cu
+told " -gencode arch=compute_80,code=compute_80 -gencode arch=compute_90,code=compute_90" -c -gencode arch=compute_80,code=sm_80 --generate-code=arch=compute_90,code=sm_90 a.cu
+told " -gencode arch=compute_90,code=compute_90" -dc -gencode "arch=compute_90,code=[sm_90,lto_90]" --generate-code "arch=compute_90,code='sm_90'" a.cu
+told " -gencode arch=compute_86,code=compute_86" -fatbin -code=sm_86,sm_89 --gpu-architecture compute_86 a.cu
+told " -gencode arch=compute_90,code=compute_90 -gencode arch=compute_90a,code=compute_90a" -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90a,code=sm_90a
+told " -gencode arch=compute_90a,code=compute_90a -gencode arch=compute_90,code=compute_90" -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=sm_90
+for already in "-gencode=arch=compute_90,code=[sm_90,compute_90]" -arch=sm_90 "-arch=compute_90 -code=sm_90,compute_90" "-code=sm_90" "-gencode" "-gencode=arch=compute_90" \
+  "-cubin -gencode=arch=compute_90,code=sm_90" "-gencode=arch=compute_90,code=sm_90 --cubin" "-dc -gencode=arch=compute_90,code=lto_90" "--ptx -arch=compute_90 -code=sm_90" "-dlto -gencode=arch=compute_90,code=sm_90" ""; do
+  told nothing $already
+done
+NVCC_APPEND_FLAGS=-O1 told "-O1 -gencode arch=compute_75,code=compute_75" -gencode=arch=compute_75,code=sm_75
+NVCC_APPEND_FLAGS=-O1 told -O1 -arch=sm_75
+
 # JAX learns the newest version of PTX from what is said of one that there is not.
 run "$libraries/ptxas" --input-as-string ".version 99.99 .target sm_90a" -o newest.cubin
 expect_status 255

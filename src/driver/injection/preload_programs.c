@@ -4,6 +4,7 @@
  *
  * A compiler's own assembler stays: nvcc starts it through a shell, and what a shell or nvcc starts is left alone. Only
  * where a program itself starts nvcc for a cubin (PyCUDA, TileLang), which it will load, nvcc gets the stand-in, too.
+ * Any other nvcc is told to keep its PTX beside the machine code (preload_nvcc.c).
  * These functions may be called between fork and exec, or after vfork: nothing here allocates or takes a lock once main
  * has begun. */
 #define _GNU_SOURCE
@@ -18,6 +19,8 @@
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+#include "driver/injection/preload_nvcc.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -100,6 +103,13 @@ static bool makes_what_is_loaded(void) {
          find_parent(nvcc, starter) && !is_compiler(starter);
 }
 
+static void keep_ptx(void) {
+  static char words[1 << 17]; /* in nvcc alone */
+  char path[PATH_MAX];
+  if (!strcmp(executed_file("self", path), "nvcc"))
+    preload_nvcc_keep_ptx(words, read_process("self", "cmdline", words, sizeof words));
+}
+
 static void find_assemblers(void) {
   Dl_info own;
   if ((is_compiler("self") && !makes_what_is_loaded()) || !dladdr((void *)assemblers, &own)) return;
@@ -124,6 +134,7 @@ __attribute__((constructor)) static void find_all(void) {
   find(&next.posix_spawnp, "posix_spawnp");
   int before = errno;
   find_assemblers();
+  keep_ptx();
   errno = before;
 }
 
