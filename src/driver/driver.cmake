@@ -43,7 +43,7 @@ add_custom_command(OUTPUT ${driver_runtime_ptx}
 add_custom_target(driver-runtime-ptx DEPENDS ${driver_runtime_ptx})
 list(APPEND driver_engine ${driver_runtime_ptx})
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
-set(driver_linked ${driver_dir}/linked_image.c)
+set(driver_linked ${driver_dir}/linked_image.c ${driver_dir}/linked_object.c)
 set(driver_nvtx ${driver_dir}/injection/nvtx.c ${driver_dir}/injection/nvtx_calls.c ${driver_dir}/injection/nvtx_inject.c)
 
 # libbacktrace, which GCC brings, also for another compiler: lines of the program's sources

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "driver/linked_image.h"
+#include "driver/linked_object.h"
 #include "driver/private_runtimes/private_runtimes.h"
 #include "fatbin/fatbin.h"
 
@@ -309,19 +310,35 @@ LIBCUDA_CALL(cuLinkCreate_v2, (unsigned count, const int *options, void **values
   return CUDA_SUCCESS;
 }
 
+typedef struct named_state {
+  struct CUlinkState_st *state;
+  const char *name;
+} named_state;
+
+static void link_keep(void *to, const void *bytes, size_t size) {
+  named_state *named = to;
+  if (named->state->parts.count == LINKED_PARTS_MAX) return;
+  link_part part = {.bytes = ff_alloc(size + 1), .size = size, .name = ff_strdup(named->name ? named->name : "")};
+  memcpy(part.bytes, bytes, size);
+  FF_PUSH(&named->state->parts, part);
+}
+
 static CUresult link_add(struct CUlinkState_st *state, int type, const void *data, size_t size, const char *name) {
   if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
   if (!data || !size || state->cubin.chars || state->parts.count == LINKED_PARTS_MAX) return CUDA_ERROR_INVALID_VALUE;
   bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: preload.c */
+  named_state named = {state, name};
   if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY) {
-    engine_say_once("cuLinkAddData",
-                    "cuLink* links PTX and fat binaries; machine code, objects and libraries cannot be read");
+    /* a library without PTX: the device runtime, which the virtual GPU has */
+    if (linked_object_images(data, size, link_keep, &named) || linked_object_is_archive(data, size))
+      return CUDA_SUCCESS;
+    engine_say_once(
+        "cuLinkAddData",
+        "cuLink* links PTX, fat binaries, and objects and libraries that have PTX; this has machine code only");
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
   if (type != LINK_PTX && type != LINK_FATBINARY && !text) return CUDA_ERROR_INVALID_VALUE;
-  link_part part = {.bytes = ff_alloc(size + 1), .size = size, .name = ff_strdup(name ? name : "")};
-  memcpy(part.bytes, data, size);
-  FF_PUSH(&state->parts, part);
+  link_keep(&named, data, size);
   return CUDA_SUCCESS;
 }
 

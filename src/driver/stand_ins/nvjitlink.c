@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "driver/linked_image.h"
+#include "driver/linked_object.h"
 #include "fatbin/fatbin.h"
 
 #ifndef NVJITLINK_MAJOR
@@ -115,8 +116,8 @@ static bool is_fatbin(const void *data, size_t size) {
 static nvJitLinkInputType find_type(nvJitLinkInputType given, const void *data, size_t size) {
   if (is_fatbin(data, size)) return INPUT_FATBIN;
   if (given == INPUT_LTOIR) return given;
-  if (starts_with(data, size, "!<arch>\n", 8)) return INPUT_LIBRARY;
-  if (starts_with(data, size, "\177ELF", 4)) return INPUT_CUBIN;
+  if (linked_object_is_archive(data, size)) return INPUT_LIBRARY;
+  if (starts_with(data, size, "\177ELF", 4)) return INPUT_OBJECT;
   bool text = size && (((const char *)data)[0] == '/' || ((const char *)data)[0] == '.' ||
                        strchr(" \t\r\n", ((const char *)data)[0]));
   if (text) return INPUT_PTX;
@@ -127,6 +128,25 @@ static void keep(part_list *parts, const void *data, size_t size, const char *na
   link_part part = {.bytes = ff_alloc(size + 1), .size = size, .name = ff_strdup(name)};
   memcpy(part.bytes, data, size);
   FF_PUSH(parts, part);
+}
+
+typedef struct named_link {
+  nvJitLinkHandle link;
+  const char *name;
+} named_link;
+
+static void keep_image(void *to, const void *image, size_t size) {
+  named_link *named = to;
+  if (named->link->parts.count + named->link->ltoir.count < LINKED_PARTS_MAX)
+    keep(&named->link->parts, image, size, named->name);
+}
+
+/* An object without PTX is machine code; so is the device runtime's library, which the virtual GPU has. */
+static nvJitLinkResult keep_images(nvJitLinkHandle link, const void *data, size_t size, const char *name) {
+  named_link named = {link, name};
+  if (linked_object_images(data, size, keep_image, &named) || linked_object_is_archive(data, size))
+    return NVJITLINK_SUCCESS;
+  return fail(link, NVJITLINK_ERROR_INVALID_INPUT, "is machine code, which the virtual GPU cannot run", name);
 }
 
 EXPORT nvJitLinkResult nvJitLinkAddData(nvJitLinkHandle link, nvJitLinkInputType type, const void *data, size_t size,
@@ -141,8 +161,9 @@ nvJitLinkResult nvJitLinkAddData(nvJitLinkHandle link, nvJitLinkInputType type, 
   case INPUT_PTX: keep(&link->parts, data, strnlen(data, size), name); return NVJITLINK_SUCCESS;
   case INPUT_FATBIN: keep(&link->parts, data, size, name); return NVJITLINK_SUCCESS;
   case INPUT_LTOIR: keep(&link->ltoir, data, size, name); return NVJITLINK_SUCCESS;
-  case INPUT_LIBRARY: return NVJITLINK_SUCCESS; /* the device runtime: the virtual GPU has it */
-  case INPUT_INDEX: return NVJITLINK_SUCCESS;   /* of a library */
+  case INPUT_OBJECT:
+  case INPUT_LIBRARY: return keep_images(link, data, size, name);
+  case INPUT_INDEX: return NVJITLINK_SUCCESS; /* of a library */
   default: return fail(link, NVJITLINK_ERROR_INVALID_INPUT, "is machine code, which the virtual GPU cannot run", name);
   }
 }

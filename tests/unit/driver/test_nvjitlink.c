@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stand-in for NVIDIA's linker: what it gives as machine code is what libcuda loads. */
+#include <elf.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,8 @@
 
 #include "driver/driver_api/libcuda.h"
 #include "driver/linked_image.h"
+#include "driver/linked_object.h"
+#include "fatbin/fatbin.h"
 
 typedef struct nvJitLink *nvJitLinkHandle;
 int nvJitLinkCreate(nvJitLinkHandle *, uint32_t, const char **);
@@ -118,6 +121,130 @@ static void expect_log(nvJitLinkHandle link, const char *what) {
   assert_int_equal(strlen(log), size - 1);
   assert_non_null(strstr(log, what));
 }
+
+/* The callee as nvcc -dc leaves it: a fat binary in a section of a host's object. */
+static void make_object(ff_text *out, const char *section, uint32_t kind) {
+  ff_text image = {0};
+  fatbin_item item = {
+      .kind = kind, .arch = 75, .version_major = 7, .version_minor = 5, .bytes = callee, .size = sizeof callee};
+  char names[32] = {0};
+  assert_int_equal(fatbin_encode(&item, 1, &image, NULL), FF_OK);
+  size_t length = strlen(section);
+  memcpy(names + 1, section, length);
+  Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                       .e_type = ET_REL,
+                       .e_machine = EM_X86_64,
+                       .e_shoff = sizeof header,
+                       .e_shentsize = sizeof(Elf64_Shdr),
+                       .e_shnum = 3,
+                       .e_shstrndx = 2};
+  Elf64_Shdr sections[3] = {{0},
+                            {.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_size = image.length + 24},
+                            {.sh_type = SHT_STRTAB, .sh_size = sizeof names}};
+  sections[2].sh_offset = sizeof header + sizeof sections;
+  sections[1].sh_offset = sections[2].sh_offset + sizeof names;
+  ff_text_add_bytes(out, (const char *)&header, sizeof header);
+  ff_text_add_bytes(out, (const char *)sections, sizeof sections);
+  ff_text_add_bytes(out, names, sizeof names);
+  ff_text_add_bytes(out, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+  ff_text_add_bytes(out, image.chars, image.length);
+  ff_text_add_bytes(out, "\0\0\0\0\0\0\0\0", 8);
+  free(image.chars);
+}
+
+static void add_member(ff_text *out, const char *name, const char *bytes, size_t size) {
+  ff_text_add(out, "%-48s%-10zu`\n", name, size);
+  ff_text_add_bytes(out, bytes, size);
+  if (size % 2) ff_text_add_bytes(out, "\n", 1);
+}
+
+/* An archive of an odd member, the object, and the device runtime, whose function of the same name does not count. */
+static void make_archive(ff_text *out, const ff_text *object, const char *last) {
+  static const char names[] = "a_rather_long_name.o/\ncuda_device_runtime.o/\n";
+  ff_text_add_bytes(out, "!<arch>\n", 8);
+  add_member(out, "//", names, sizeof names - 1);
+  add_member(out, "readme/", "odd", 3);
+  if (!last) add_member(out, "/0", object->chars, object->length);
+  add_member(out, last ? last : "/22", object->chars, object->length);
+}
+
+static void test_objects(void **state) {
+  static const char *const sections[] = {"__nv_relfatbin", ".nv_fatbin"};
+  enum { OBJECT = 5 };
+  for (int way = 0; way < 8; way++) {
+    ff_text object = {0}, archive = {0};
+    make_object(&object, sections[way % 2], FATBIN_KIND_PTX);
+    make_archive(&archive, &object, NULL);
+    const ff_text *file = way & 2 ? &archive : &object;
+    nvJitLinkHandle link = start();
+    assert_int_equal(nvJitLinkAddData(link, PTX, calls, sizeof calls, "calls"), 0);
+    assert_int_equal(nvJitLinkAddData(link,
+                                      way & 4   ? ANY
+                                      : way & 2 ? LIBRARY
+                                                : OBJECT,
+                                      file->chars, file->length, "host"),
+                     0);
+    run(link);
+    assert_int_equal(nvJitLinkDestroy(&link), 0);
+    CUlinkState driver;
+    void *cubin;
+    size_t size;
+    assert_int_equal(cuLinkCreate_v2(0, NULL, NULL, &driver), CUDA_SUCCESS);
+    assert_int_equal(cuLinkAddData_v2(driver, 1, (void *)(uintptr_t)calls, sizeof calls, "calls", 0, NULL, NULL),
+                     CUDA_SUCCESS);
+    assert_int_equal(cuLinkAddData_v2(driver, way & 2 ? 4 : 3, file->chars, file->length, "host", 0, NULL, NULL),
+                     CUDA_SUCCESS);
+    assert_int_equal(cuLinkComplete(driver, &cubin, &size), CUDA_SUCCESS);
+    assert_int_equal(cuLinkDestroy(driver), CUDA_SUCCESS);
+    free(object.chars);
+    free(archive.chars);
+  }
+}
+
+static void count_image(void *to, const void *image, size_t size) {
+  assert_int_equal(*(const uint32_t *)image, FATBIN_MAGIC);
+  assert_true(size > sizeof callee);
+  ++*(int *)to;
+}
+
+/* Machine code, other sections, the device runtime alone, and every file that is cut off. */
+static void test_no_objects(void **state) {
+  ff_text object = {0}, code = {0}, other = {0}, archive = {0}, runtime = {0};
+  make_object(&object, "__nv_relfatbin", FATBIN_KIND_PTX);
+  make_object(&code, "__nv_relfatbin", FATBIN_KIND_ELF);
+  make_object(&other, ".text", FATBIN_KIND_PTX);
+  make_archive(&archive, &object, NULL);
+  make_archive(&runtime, &object, "/22");
+  int count = 0;
+  assert_int_equal(linked_object_images(code.chars, code.length, count_image, &count), 0);
+  assert_int_equal(linked_object_images(other.chars, other.length, count_image, &count), 0);
+  assert_int_equal(linked_object_images(runtime.chars, runtime.length, count_image, &count), 0);
+  assert_int_equal(linked_object_images(archive.chars, archive.length, count_image, &count), 1);
+  assert_int_equal(count, 1);
+  for (size_t length = 0; length < archive.length; length++) {
+    char *cut = malloc(length + 1); /* so that a sanitizer sees what is read behind it */
+    memcpy(cut, archive.chars, length);
+    linked_object_images(cut, length, count_image, &count);
+    free(cut);
+  }
+  for (size_t length = 0; length < object.length - 8; length++) {
+    char *cut = malloc(length + 1);
+    memcpy(cut, object.chars, length);
+    assert_int_equal(linked_object_images(cut, length, count_image, &count), 0);
+    free(cut);
+  }
+  nvJitLinkHandle link = start();
+  assert_int_equal(nvJitLinkAddData(link, ANY, code.chars, code.length, "host"), 3);
+  expect_log(link, "host: is machine code");
+  assert_int_equal(nvJitLinkAddData(link, ANY, runtime.chars, runtime.length, "cudadevrt"), 0);
+  assert_int_equal(nvJitLinkDestroy(&link), 0);
+  free(object.chars);
+  free(code.chars);
+  free(other.chars);
+  free(archive.chars);
+  free(runtime.chars);
+}
+
 
 static void test_wrong(void **state) {
   nvJitLinkHandle link = start();
@@ -228,8 +355,9 @@ static int open_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one),     cmocka_unit_test(test_two),       cmocka_unit_test(test_wrong),
-      cmocka_unit_test(test_damaged), cmocka_unit_test(test_registers),
+      cmocka_unit_test(test_one),        cmocka_unit_test(test_two),   cmocka_unit_test(test_objects),
+      cmocka_unit_test(test_no_objects), cmocka_unit_test(test_wrong), cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_registers),
   };
   return cmocka_run_group_tests(tests, open_device, NULL);
 }
