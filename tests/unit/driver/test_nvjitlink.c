@@ -124,11 +124,22 @@ static void expect_log(nvJitLinkHandle link, const char *what) {
 
 /* The callee as nvcc -dc leaves it: a fat binary in a section of a host's object. */
 static void make_object(ff_text *out, const char *section, uint32_t kind) {
-  ff_text image = {0};
-  fatbin_item item = {
-      .kind = kind, .arch = 75, .version_major = 7, .version_minor = 5, .bytes = callee, .size = sizeof callee};
+  ff_text image = {0}, inner = {0};
+  fatbin_item item = {.kind = FATBIN_KIND_PTX,
+                      .arch = 75,
+                      .version_major = 7,
+                      .version_minor = 5,
+                      .bytes = callee,
+                      .size = sizeof callee};
+  if (kind != FATBIN_KIND_PTX) { /* what is in machine code does not count, whatever it looks like */
+    assert_int_equal(fatbin_encode(&item, 1, &inner, NULL), FF_OK);
+    item.kind = kind;
+    item.bytes = inner.chars;
+    item.size = inner.length;
+  }
   char names[32] = {0};
   assert_int_equal(fatbin_encode(&item, 1, &image, NULL), FF_OK);
+  free(inner.chars);
   size_t length = strlen(section);
   memcpy(names + 1, section, length);
   Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
@@ -207,6 +218,45 @@ static void count_image(void *to, const void *image, size_t size) {
   ++*(int *)to;
 }
 
+static void read_image(void *to, const void *image, size_t size) {
+  for (size_t i = 0; i < size; i++) *(unsigned *)to += ((const unsigned char *)image)[i];
+}
+
+/* An entry of no bytes would never be passed. */
+static void try_empty_entry(const ff_text *object) {
+  enum { ENTRY = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr) + 32 + 16 + FATBIN_HEADER_BYTES };
+  char *spoilt = malloc(object->length);
+  unsigned sum = 0;
+  memcpy(spoilt, object->chars, object->length);
+  assert_int_equal(spoilt[ENTRY], FATBIN_KIND_ELF);
+  memset(spoilt + ENTRY + 4, 0, 12); /* sizes of header and payload */
+  assert_int_equal(linked_object_images(spoilt, object->length, read_image, &sum), 0);
+  free(spoilt);
+}
+
+/* Each byte of a file spoilt: the search ends, and stays in the file, which a sanitizer sees. */
+static void try_spoilt(const ff_text *file) {
+  static const char values[] = {0, 1, -1};
+  for (size_t at = 0; at < 3 * file->length; at++) {
+    char *spoilt = malloc(file->length);
+    unsigned sum = 0;
+    memcpy(spoilt, file->chars, file->length);
+    spoilt[at / 3] = values[at % 3];
+    linked_object_images(spoilt, file->length, read_image, &sum);
+    free(spoilt);
+  }
+}
+
+static size_t spoilt_images(const ff_text *file, size_t at, char value) {
+  char *spoilt = malloc(file->length);
+  unsigned sum = 0;
+  memcpy(spoilt, file->chars, file->length);
+  spoilt[at] = value;
+  size_t found = linked_object_images(spoilt, file->length, read_image, &sum);
+  free(spoilt);
+  return found;
+}
+
 /* Machine code, other sections, the device runtime alone, and every file that is cut off. */
 static void test_no_objects(void **state) {
   ff_text object = {0}, code = {0}, other = {0}, archive = {0}, runtime = {0};
@@ -233,6 +283,14 @@ static void test_no_objects(void **state) {
     assert_int_equal(linked_object_images(cut, length, count_image, &count), 0);
     free(cut);
   }
+  try_empty_entry(&code);
+  try_spoilt(&object);
+  try_spoilt(&code);
+  try_spoilt(&archive);
+  assert_int_equal(spoilt_images(&object, 0, 'E'), 0);
+  assert_int_equal(spoilt_images(&object, offsetof(Elf64_Ehdr, e_shentsize), 63), 0);
+  assert_int_equal(
+      spoilt_images(&object, sizeof(Elf64_Ehdr) + sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_type), SHT_NOBITS), 0);
   nvJitLinkHandle link = start();
   assert_int_equal(nvJitLinkAddData(link, ANY, code.chars, code.length, "host"), 3);
   expect_log(link, "host: is machine code");
