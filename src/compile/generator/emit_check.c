@@ -185,6 +185,15 @@ static bool good_function(checker *c, const native_instr *instrs) {
   return good;
 }
 
+/* Each call that generated code makes has a place of its own among them: its function in that code is named after it. */
+static bool calls_differ(const native_layout *at) {
+  const uint32_t *calls = &at->api_guarded, count = (uint32_t)(&at->api_masked - calls) + 1;
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t k = 0; k < i; k++)
+      if (calls[i] == calls[k]) return false;
+  return true;
+}
+
 bool check_request(const unsigned char *data, uint32_t bytes, const char **message) {
   const native_request *head = (const native_request *)(const void *)data;
   *message = "this is not a request";
@@ -203,6 +212,7 @@ bool check_request(const unsigned char *data, uint32_t bytes, const char **messa
   checker c = {.head = head, .operands = (const native_operand *)(const void *)(instrs + head->instr_count)};
   c.waits = (const uint32_t *)(const void *)(c.operands + head->operand_count);
   *message = "the request is broken";
+  if (!calls_differ(&head->layout)) return false;
   uint32_t next = 0;
   for (uint32_t f = 0; f < head->function_count; f++) {
     c.function = &functions[f];
