@@ -520,7 +520,7 @@ static void put_hints(program *p) {
 static void put_counted(program *p) {
   uint32_t label = p->labels++, number = 1 + pick(p, 8);
   PUT(p,
-      "mov.u32 %%k0, %%nwarpid;\nmov.u32 %%k1, %%warpid;\nmov.u32 %%k0, %%ntid.x;\nmov.u32 %%k2, %%ntid.y;\nmul.lo.u32 %%k0, %%k0, %%k2;\nmov.u32 %%k2, %%ntid.z;\nmul.lo.u32 %%k0, %%k0, %%k2;\nadd.u32 %%k0, %%k0, 31;\nand.b32 %%k0, %%k0, -32;\n");
+      "mov.u32 %%k0, %%ntid.x;\nmov.u32 %%k2, %%ntid.y;\nmul.lo.u32 %%k0, %%k0, %%k2;\nmov.u32 %%k2, %%ntid.z;\nmul.lo.u32 %%k0, %%k0, %%k2;\nadd.u32 %%k0, %%k0, 31;\nand.b32 %%k0, %%k0, -32;\n");
   PUT(p, "shr.u32 %%k1, %%ti, 5;\n");
   switch (pick(p, 4)) {
   case 0: PUT(p, "bar.sync %u, %%k0;\n", number); break;
@@ -542,7 +542,7 @@ static void put_async(program *p) {
   uint32_t label = p->labels++, bytes = 4u << pick(p, 3);
   bool barrier = one_in(p, 2);
   if (barrier) {
-    PUT(p, "setp.eq.u32 %%u0, %%ti, %%ti;\nbar.red.popc.u32 %%k6, 0, %%u0;\nelect.sync _|%%u1, -1;\n");
+    PUT(p, "setp.eq.u32 %%u0, %%ti, %%ti;\nbar.red.popc.u32 %%k6, 0, %%u0;\n");
     PUT(p, "bar.sync 0;\natom.shared.exch.b32 %%k5, [mb+24], 1;\nbar.sync 0;\nsetp.eq.u32 %%u2, %%k5, 0;\n");
     PUT(p, "@%%u2 mbarrier.init.shared.b64 [mb], %%k6;\nbar.sync 0;\n@%%u2 st.shared.b32 [mb+24], 0;\n");
   }

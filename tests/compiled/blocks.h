@@ -2,7 +2,7 @@
 /* What program.c and blocks.c share: a program while it is written, and its registers.
  *
  * %r0-15, %d0-9, %h0-7, %p0-7 hold values; %t0-7, %a0-3, %q0-3 are written right before they are read; %c, %n, %g with
- * a depth count loops. %m0-3 are membermasks, %k0-7, %y0-3, %z0-3, %u0-3 are a block's own (blocks.c). */
+ * a depth count loops. %m0-3 are membermasks, %k0-7, %y0-3, %u0-3 are a block's own (blocks.c). */
 #ifndef FF_TESTS_COMPILED_BLOCKS_H
 #define FF_TESTS_COMPILED_BLOCKS_H
 

@@ -185,7 +185,8 @@ static bool good_function(checker *c, const native_instr *instrs) {
   return good;
 }
 
-/* Each call that generated code makes has a place of its own among them: its function in that code is named after it. */
+/* Each call that generated code makes has a place of its own among them: its function in that code is named after
+ * it. */
 static bool calls_differ(const native_layout *at) {
   const uint32_t *calls = &at->api_guarded, count = (uint32_t)(&at->api_masked - calls) + 1;
   for (uint32_t i = 0; i < count; i++)

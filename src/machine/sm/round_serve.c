@@ -153,6 +153,11 @@ static round_request *request_of(const round_server *v, const round_asked *c) {
   return &q->requests[c->number & q->mask];
 }
 
+static round_taking *taking_of(const round_server *v, const round_asked *c) {
+  const round_sm *q = &v->sms[c->sm];
+  return &q->takings[c->number & q->mask];
+}
+
 /* ---- one request ---- */
 
 static request request_below(const round_asked *c, const round_request *e, const tally *tally) {
@@ -177,6 +182,8 @@ static void line_out(const round_server *v, const round_asked *c, round_request 
   translated_late(&v->sms[c->sm], e);
   request r = request_below(c, e, &e->tally);
   network_out(v->memory, &r);
+  if (r.op == TRACE_PREFETCH && taking_of(v, c)->line) /* its floor is counted from `at` without the network's wait */
+    taking_of(v, c)->floor -= r.at - e->at;
   e->at = r.at;
 }
 
