@@ -21,7 +21,7 @@ expect_out "allocations are inferred"
 expect_out "2 thread blocks are not in the Accel-Sim trace"
 expect_out "1 bulk copies"
 expect grep -q '"warp_instructions": *34' sim.json
-FARFAULT_CHECK=2 run "$farfault" sim whole.fft --memory uvm --gpu-memory 50%
+FARFAULT_CHECK=2 run "$farfault" sim whole.fft --memory uvm --gpu-memory 4M
 expect_status 0
 
 # The same bytes again: from the list itself, compressed, and with the blocks and warps of the file in another order.

@@ -98,7 +98,7 @@ expect_out "FARFAULT_MEMORY=copy,demand,ideal"
 # Files.
 run "$farfault" run -o saved --csv rows.csv --json also.json "$pretender"
 expect_status 0
-expect cmp saved also.json
+expect cmp <(unsealed saved) also.json
 expect test "$(head -1 rows.csv | cut -d, -f1-3)" = memory,machine,complete
 expect test "$(wc -l <rows.csv)" -eq 3
 cp err first
