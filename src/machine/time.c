@@ -31,6 +31,7 @@ void slots_answer(slots *s, ps until) {
 }
 
 void slots_hold(slots *s, ps until) {
+  FF_ASSERT(s->open < s->capacity); /* else slots_wait said SLOTS_OPEN: there is no place yet */
   if (++s->first == s->capacity) {
     memcpy(s->until, s->until + s->first, s->capacity * sizeof *s->until);
     s->first = 0;

@@ -3,7 +3,11 @@
  * and many), division by multiplication. */
 #include "rig.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static uint64_t state_of_random = 1;
 static uint64_t random_below(uint64_t n) {
@@ -237,6 +241,27 @@ static void check_slots(uint64_t capacity, uint32_t open) {
 static void test_slots(void **state) {
   for (uint64_t capacity = 1; capacity < 100; capacity += 3)
     for (uint32_t open = 0; open < 8; open += 3) check_slots(capacity, open);
+}
+
+/* Who takes a place while all are open has not waited for one: the second of these ends the process. */
+static void test_no_slot(void **state) {
+  fflush(NULL);
+  pid_t child = fork();
+  if (!child) {
+    slots s;
+    arena a = {0};
+    memset(&s, 0, sizeof s);
+    signal(SIGABRT, SIG_DFL);
+    if (!freopen("/dev/null", "w", stderr)) _exit(1);
+    slots_init(&s, &a, 1);
+    slots_hold(&s, SLOTS_OPEN);
+    if (slots_wait(&s, 0) != SLOTS_OPEN) _exit(2);
+    slots_hold(&s, SLOTS_OPEN);
+    _exit(0);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
 /* ---- LRU table ---- */
@@ -488,6 +513,7 @@ int main(void) {
       cmocka_unit_test(test_wheel_renumbered),
       cmocka_unit_test(test_events_rise),
       cmocka_unit_test(test_slots),
+      cmocka_unit_test(test_no_slot),
       cmocka_unit_test(test_lru),
       cmocka_unit_test(test_lru_census),
       cmocka_unit_test(test_cache),
