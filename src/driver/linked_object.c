@@ -60,7 +60,7 @@ static void search_section(search *s, bytes section) {
     if (magic != FATBIN_MAGIC || !copy(section, at + 6, &header, sizeof header) ||
         !copy(section, at + 8, &size, sizeof size))
       continue;
-    if (size > section.size || !part(section, at, header + size, &image)) return;
+    if (header < FATBIN_HEADER_BYTES || size > section.size || !part(section, at, header + size, &image)) return;
     if (has_ptx(image)) {
       s->take(s->to, image.at, image.size);
       s->found++;

@@ -234,6 +234,20 @@ static void try_empty_entry(const ff_text *object) {
   free(spoilt);
 }
 
+/* Nor would a fat binary whose header, and all of it, has no bytes. Nothing behind one with a short header counts. */
+static void try_empty_image(const ff_text *object) {
+  enum { IMAGE = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr) + 32 + 16 };
+  char *spoilt = malloc(object->length);
+  unsigned sum = 0;
+  memcpy(spoilt, object->chars, object->length);
+  assert_int_equal(*(uint32_t *)(spoilt + IMAGE), FATBIN_MAGIC);
+  spoilt[IMAGE + 6]--; /* the header's size */
+  assert_int_equal(linked_object_images(spoilt, object->length, read_image, &sum), 0);
+  memset(spoilt + IMAGE + 6, 0, 10); /* sizes of header and entries */
+  assert_int_equal(linked_object_images(spoilt, object->length, read_image, &sum), 0);
+  free(spoilt);
+}
+
 /* Each byte of a file spoilt: the search ends, and stays in the file, which a sanitizer sees. */
 static void try_spoilt(const ff_text *file) {
   static const char values[] = {0, 1, -1};
@@ -284,6 +298,7 @@ static void test_no_objects(void **state) {
     free(cut);
   }
   try_empty_entry(&code);
+  try_empty_image(&object);
   try_spoilt(&object);
   try_spoilt(&code);
   try_spoilt(&archive);
