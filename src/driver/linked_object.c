@@ -14,9 +14,11 @@ typedef struct bytes {
 } bytes;
 
 typedef struct search {
-  linked_object_take *take;
+  linked_object_take *take; /* NULL: they are counted */
   void *to;
   size_t found;
+  bool code;      /* an object has fat binaries, and none with PTX */
+  bool link_code; /* and they are for a link */
 } search;
 
 #define ARCHIVE_START "!<arch>\n"
@@ -50,7 +52,9 @@ static bool has_ptx(bytes image) {
   return false;
 }
 
-static void search_section(search *s, bytes section) {
+/* Has it fat binaries without PTX? Those with PTX are taken. */
+static bool search_section(search *s, bytes section) {
+  bool code = false;
   uint32_t magic;
   uint16_t header;
   uint64_t size;
@@ -60,13 +64,14 @@ static void search_section(search *s, bytes section) {
     if (magic != FATBIN_MAGIC || !copy(section, at + 6, &header, sizeof header) ||
         !copy(section, at + 8, &size, sizeof size))
       continue;
-    if (header < FATBIN_HEADER_BYTES || size > section.size || !part(section, at, header + size, &image)) return;
+    if (header < FATBIN_HEADER_BYTES || size > section.size || !part(section, at, header + size, &image)) break;
     if (has_ptx(image)) {
-      s->take(s->to, image.at, image.size);
+      if (s->take) s->take(s->to, image.at, image.size);
       s->found++;
-    }
+    } else if (image.size > header) code = true;
     used = (header + size + IMAGE_ALIGNMENT - 1) & ~(uint64_t)(IMAGE_ALIGNMENT - 1);
   }
+  return code;
 }
 
 static bool is_named(bytes names, uint32_t at, const char *name) {
@@ -74,7 +79,10 @@ static bool is_named(bytes names, uint32_t at, const char *name) {
   return part(names, at, strlen(name) + 1, &found) && !memcmp(found.at, name, found.size);
 }
 
+/* What nvcc -dlink leaves is in .nv_fatbin: machine code that is linked already, and no part of another link. */
 static void search_object(search *s, bytes file) {
+  size_t before = s->found;
+  bool code = false, link_code = false;
   Elf64_Ehdr header;
   Elf64_Shdr names_at, at;
   bytes names, section;
@@ -84,10 +92,14 @@ static void search_object(search *s, bytes file) {
   if (!copy(file, header.e_shoff + (uint64_t)header.e_shstrndx * sizeof at, &names_at, sizeof names_at) ||
       !part(file, names_at.sh_offset, names_at.sh_size, &names))
     return;
-  for (uint64_t i = 0; i < header.e_shnum && copy(file, header.e_shoff + i * sizeof at, &at, sizeof at); i++)
-    if (at.sh_type != SHT_NOBITS && part(file, at.sh_offset, at.sh_size, &section) &&
-        (is_named(names, at.sh_name, ".nv_fatbin") || is_named(names, at.sh_name, "__nv_relfatbin")))
-      search_section(s, section);
+  for (uint64_t i = 0; i < header.e_shnum && copy(file, header.e_shoff + i * sizeof at, &at, sizeof at); i++) {
+    if (at.sh_type == SHT_NOBITS || !part(file, at.sh_offset, at.sh_size, &section)) continue;
+    if (is_named(names, at.sh_name, "__nv_relfatbin")) link_code |= search_section(s, section);
+    else if (is_named(names, at.sh_name, ".nv_fatbin")) code |= search_section(s, section);
+  }
+  if (s->found != before) return;
+  s->code |= code || link_code;
+  s->link_code |= link_code;
 }
 
 /* NVIDIA's libcudadevrt.a, whose functions the virtual GPU has itself. Names of more than 15 characters are in the
@@ -115,10 +127,23 @@ bool linked_object_is_archive(const void *file, size_t size) {
   return size >= ARCHIVE_START_BYTES && !memcmp(file, ARCHIVE_START, ARCHIVE_START_BYTES);
 }
 
-size_t linked_object_images(const void *file, size_t size, linked_object_take *take, void *to) {
-  search s = {take, to, 0};
+static search search_file(const void *file, size_t size, linked_object_take *take, void *to) {
+  search s = {.take = take, .to = to};
   bytes all = {file, size};
   if (linked_object_is_archive(file, size)) search_archive(&s, all);
   else search_object(&s, all);
-  return s.found;
+  return s;
+}
+
+size_t linked_object_images(const void *file, size_t size, linked_object_take *take, void *to) {
+  return search_file(file, size, take, to).found;
+}
+
+linked_object_result linked_object_add(const void *file, size_t size, size_t room, linked_object_take *take, void *to) {
+  search s = search_file(file, size, NULL, NULL);
+  bool none = !s.found && (s.code || !linked_object_is_archive(file, size));
+  if (none || s.link_code) return LINKED_OBJECT_CODE;
+  if (s.found > room) return LINKED_OBJECT_MANY;
+  linked_object_images(file, size, take, to);
+  return LINKED_OBJECT_ADDED;
 }

@@ -16,4 +16,13 @@ bool linked_object_is_archive(const void *file, size_t size);
 typedef void linked_object_take(void *to, const void *image, size_t size);
 size_t linked_object_images(const void *file, size_t size, linked_object_take *take, void *to);
 
+typedef enum linked_object_result {
+  LINKED_OBJECT_ADDED,
+  LINKED_OBJECT_CODE, /* machine code only: the file, or an object of the archive, and it is not of nvcc -dlink */
+  LINKED_OBJECT_MANY, /* more than `room` fat binaries with PTX */
+} linked_object_result;
+/* The same for a link, all or nothing. An archive need not have any: NVIDIA's device runtime alone, which the virtual
+ * GPU has itself, and objects without device code are good. */
+linked_object_result linked_object_add(const void *file, size_t size, size_t room, linked_object_take *take, void *to);
+
 #endif

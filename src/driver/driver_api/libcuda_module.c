@@ -317,26 +317,35 @@ typedef struct named_state {
 
 static void link_keep(void *to, const void *bytes, size_t size) {
   named_state *named = to;
-  if (named->state->parts.count == LINKED_PARTS_MAX) return;
   link_part part = {.bytes = ff_alloc(size + 1), .size = size, .name = ff_strdup(named->name ? named->name : "")};
   memcpy(part.bytes, bytes, size);
   FF_PUSH(&named->state->parts, part);
 }
 
-static CUresult link_add(struct CUlinkState_st *state, int type, const void *data, size_t size, const char *name) {
-  if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
-  if (!data || !size || state->cubin.chars || state->parts.count == LINKED_PARTS_MAX) return CUDA_ERROR_INVALID_VALUE;
-  bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: preload.c */
-  named_state named = {state, name};
-  if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY) {
-    /* a library without PTX: the device runtime, which the virtual GPU has */
-    if (linked_object_images(data, size, link_keep, &named) || linked_object_is_archive(data, size))
-      return CUDA_SUCCESS;
-    engine_say_once(
-        "cuLinkAddData",
-        "cuLink* links PTX, fat binaries, and objects and libraries that have PTX; this has machine code only");
+static CUresult link_full(void) {
+  engine_say_once("cuLinkAddData: room", "cuLink* links %d PTX texts and fat binaries at the most", LINKED_PARTS_MAX);
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult link_add_objects(named_state *named, const void *data, size_t size) {
+  switch (linked_object_add(data, size, LINKED_PARTS_MAX - named->state->parts.count, link_keep, named)) {
+  case LINKED_OBJECT_ADDED: return CUDA_SUCCESS;
+  case LINKED_OBJECT_MANY: return link_full();
+  default:
+    engine_say_once("cuLinkAddData", "cuLink* links PTX, fat binaries, and objects and libraries that have PTX; this "
+                                     "has machine code only, or an object that has");
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
+}
+
+static CUresult link_add(struct CUlinkState_st *state, int type, const void *data, size_t size, const char *name) {
+  if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!data || !size || state->cubin.chars) return CUDA_ERROR_INVALID_VALUE;
+  if (state->parts.count == LINKED_PARTS_MAX) return link_full();
+  bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: preload.c */
+  named_state named = {state, name};
+  if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY)
+    return link_add_objects(&named, data, size);
   if (type != LINK_PTX && type != LINK_FATBINARY && !text) return CUDA_ERROR_INVALID_VALUE;
   link_keep(&named, data, size);
   return CUDA_SUCCESS;

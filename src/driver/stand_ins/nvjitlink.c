@@ -137,16 +137,23 @@ typedef struct named_link {
 
 static void keep_image(void *to, const void *image, size_t size) {
   named_link *named = to;
-  if (named->link->parts.count + named->link->ltoir.count < LINKED_PARTS_MAX)
-    keep(&named->link->parts, image, size, named->name);
+  keep(&named->link->parts, image, size, named->name);
 }
 
-/* An object without PTX is machine code; so is the device runtime's library, which the virtual GPU has. */
+static size_t room(const nvJitLinkHandle link) { return LINKED_PARTS_MAX - link->parts.count - link->ltoir.count; }
+
 static nvJitLinkResult keep_images(nvJitLinkHandle link, const void *data, size_t size, const char *name) {
   named_link named = {link, name};
-  if (linked_object_images(data, size, keep_image, &named) || linked_object_is_archive(data, size))
-    return NVJITLINK_SUCCESS;
-  return fail(link, NVJITLINK_ERROR_INVALID_INPUT, "is machine code, which the virtual GPU cannot run", name);
+  switch (linked_object_add(data, size, room(link), keep_image, &named)) {
+  case LINKED_OBJECT_ADDED: return NVJITLINK_SUCCESS;
+  case LINKED_OBJECT_MANY: return fail(link, NVJITLINK_ERROR_INVALID_INPUT, "too many inputs", name);
+  default:
+    return fail(link, NVJITLINK_ERROR_INVALID_INPUT,
+                linked_object_is_archive(data, size)
+                    ? "has an object of machine code only, which the virtual GPU cannot run"
+                    : "is machine code, which the virtual GPU cannot run",
+                name);
+  }
 }
 
 EXPORT nvJitLinkResult nvJitLinkAddData(nvJitLinkHandle link, nvJitLinkInputType type, const void *data, size_t size,
@@ -155,8 +162,7 @@ nvJitLinkResult nvJitLinkAddData(nvJitLinkHandle link, nvJitLinkInputType type, 
                                  const char *name) {
   if (!link || !data || !size) return NVJITLINK_ERROR_NULL_INPUT;
   if (!name) name = "(no name)";
-  if (link->parts.count + link->ltoir.count == LINKED_PARTS_MAX)
-    return fail(link, NVJITLINK_ERROR_INVALID_INPUT, "too many inputs", name);
+  if (!room(link)) return fail(link, NVJITLINK_ERROR_INVALID_INPUT, "too many inputs", name);
   switch (find_type(type, data, size)) {
   case INPUT_PTX: keep(&link->parts, data, strnlen(data, size), name); return NVJITLINK_SUCCESS;
   case INPUT_FATBIN: keep(&link->parts, data, size, name); return NVJITLINK_SUCCESS;

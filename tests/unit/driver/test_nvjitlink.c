@@ -122,7 +122,7 @@ static void expect_log(nvJitLinkHandle link, const char *what) {
   assert_non_null(strstr(log, what));
 }
 
-/* The callee as nvcc -dc leaves it: a fat binary in a section of a host's object. */
+/* The callee as nvcc -dc leaves it: a fat binary in a section of a host's object. kind 0: it has no entries. */
 static void make_object(ff_text *out, const char *section, uint32_t kind) {
   ff_text image = {0}, inner = {0};
   fatbin_item item = {.kind = FATBIN_KIND_PTX,
@@ -131,14 +131,14 @@ static void make_object(ff_text *out, const char *section, uint32_t kind) {
                       .version_minor = 5,
                       .bytes = callee,
                       .size = sizeof callee};
-  if (kind != FATBIN_KIND_PTX) { /* what is in machine code does not count, whatever it looks like */
+  if (kind && kind != FATBIN_KIND_PTX) { /* what is in machine code does not count, whatever it looks like */
     assert_int_equal(fatbin_encode(&item, 1, &inner, NULL), FF_OK);
     item.kind = kind;
     item.bytes = inner.chars;
     item.size = inner.length;
   }
   char names[32] = {0};
-  assert_int_equal(fatbin_encode(&item, 1, &image, NULL), FF_OK);
+  assert_int_equal(fatbin_encode(&item, kind != 0, &image, NULL), FF_OK);
   free(inner.chars);
   size_t length = strlen(section);
   memcpy(names + 1, section, length);
@@ -318,6 +318,85 @@ static void test_no_objects(void **state) {
   free(runtime.chars);
 }
 
+/* ---- objects that a link refuses ---- */
+
+static void add_object(ff_text *archive, const char *section, uint32_t kind) {
+  ff_text object = {0};
+  if (!archive->length) ff_text_add_bytes(archive, "!<arch>\n", 8);
+  make_object(&object, section, kind);
+  add_member(archive, "of/", object.chars, object.length);
+  free(object.chars);
+}
+
+/* A file that both linkers refuse, or take. What is refused leaves nothing behind. */
+static void expect_added(const ff_text *file, CUresult result, const char *what) {
+  nvJitLinkHandle link = start();
+  CUlinkState driver;
+  void *cubin;
+  size_t size;
+  assert_int_equal(cuLinkCreate_v2(0, NULL, NULL, &driver), CUDA_SUCCESS);
+  assert_int_equal(nvJitLinkAddData(link, LIBRARY, file->chars, file->length, "host"), result ? 3 : 0);
+  assert_int_equal(cuLinkAddData_v2(driver, 4, file->chars, file->length, "host", 0, NULL, NULL), result);
+  if (result) {
+    expect_log(link, what);
+    assert_int_equal(cuLinkComplete(driver, &cubin, &size), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(nvJitLinkAddData(link, PTX, alone, sizeof alone, "alone"), 0);
+    run(link);
+    assert_int_equal(nvJitLinkGetLinkedPtxSize(link, &size), 0); /* it is of one text */
+  }
+  assert_int_equal(nvJitLinkDestroy(&link), 0);
+  assert_int_equal(cuLinkDestroy(driver), CUDA_SUCCESS);
+}
+
+/* An archive whose objects have no code that a link can take, beside others. */
+static void test_machine_code(void **state) {
+  static const char only[] = "host: has an object of machine code only";
+  static const struct {
+    const char *section;
+    uint32_t kind;
+    CUresult alone, with_ptx;
+  } cases[] = {{"__nv_relfatbin", FATBIN_KIND_ELF, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU},
+               {".nv_fatbin", FATBIN_KIND_ELF, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_SUCCESS}, /* of nvcc -dlink */
+               {"__nv_relfatbin", 0, CUDA_SUCCESS, CUDA_SUCCESS},
+               {".text", FATBIN_KIND_ELF, CUDA_SUCCESS, CUDA_SUCCESS}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ff_text archive = {0};
+    add_object(&archive, cases[i].section, cases[i].kind);
+    expect_added(&archive, cases[i].alone, only);
+    add_object(&archive, "__nv_relfatbin", FATBIN_KIND_PTX);
+    expect_added(&archive, cases[i].with_ptx, only);
+    free(archive.chars);
+  }
+  ff_text object = {0}, runtime = {0};
+  make_object(&object, "__nv_relfatbin", FATBIN_KIND_ELF);
+  make_archive(&runtime, &object, "/22");
+  expect_added(&runtime, CUDA_SUCCESS, NULL);
+  free(object.chars);
+  free(runtime.chars);
+}
+
+/* A link has room for so many parts. */
+static void test_many(void **state) {
+  ff_text archive = {0};
+  for (int i = 0; i < LINKED_PARTS_MAX; i++) add_object(&archive, "__nv_relfatbin", FATBIN_KIND_PTX);
+  expect_added(&archive, CUDA_SUCCESS, NULL);
+  CUlinkState driver;
+  nvJitLinkHandle link = start();
+  assert_int_equal(cuLinkCreate_v2(0, NULL, NULL, &driver), CUDA_SUCCESS);
+  assert_int_equal(nvJitLinkAddData(link, PTX, alone, sizeof alone, "alone"), 0);
+  assert_int_equal(cuLinkAddData_v2(driver, 1, (void *)(uintptr_t)alone, sizeof alone, "alone", 0, NULL, NULL),
+                   CUDA_SUCCESS);
+  assert_int_equal(nvJitLinkAddData(link, LIBRARY, archive.chars, archive.length, "host"), 3);
+  expect_log(link, "host: too many inputs");
+  assert_int_equal(cuLinkAddData_v2(driver, 4, archive.chars, archive.length, "host", 0, NULL, NULL),
+                   CUDA_ERROR_INVALID_VALUE);
+  run(link);
+  assert_int_equal(nvJitLinkDestroy(&link), 0);
+  assert_int_equal(cuLinkDestroy(driver), CUDA_SUCCESS);
+  add_object(&archive, "__nv_relfatbin", FATBIN_KIND_PTX);
+  expect_added(&archive, CUDA_ERROR_INVALID_VALUE, "host: too many inputs");
+  free(archive.chars);
+}
 
 static void test_wrong(void **state) {
   nvJitLinkHandle link = start();
@@ -428,9 +507,9 @@ static int open_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one),        cmocka_unit_test(test_two),   cmocka_unit_test(test_objects),
-      cmocka_unit_test(test_no_objects), cmocka_unit_test(test_wrong), cmocka_unit_test(test_damaged),
-      cmocka_unit_test(test_registers),
+      cmocka_unit_test(test_one),        cmocka_unit_test(test_two),          cmocka_unit_test(test_objects),
+      cmocka_unit_test(test_no_objects), cmocka_unit_test(test_wrong),        cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_registers),  cmocka_unit_test(test_machine_code), cmocka_unit_test(test_many),
   };
   return cmocka_run_group_tests(tests, open_device, NULL);
 }
