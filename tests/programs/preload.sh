@@ -388,11 +388,30 @@ told " -gencode arch=compute_86,code=compute_86" -fatbin -code=sm_86,sm_89 --gpu
 told " -gencode arch=compute_90,code=compute_90 -gencode arch=compute_90a,code=compute_90a" -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90a,code=sm_90a
 told " -gencode arch=compute_90a,code=compute_90a -gencode arch=compute_90,code=compute_90" -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=sm_90
 for already in "-gencode=arch=compute_90,code=[sm_90,compute_90]" -arch=sm_90 "-arch=compute_90 -code=sm_90,compute_90" "-code=sm_90" "-gencode" "-gencode=arch=compute_90" \
-  "-cubin -gencode=arch=compute_90,code=sm_90" "-gencode=arch=compute_90,code=sm_90 --cubin" "-dc -gencode=arch=compute_90,code=lto_90" "--ptx -arch=compute_90 -code=sm_90" "-dlto -gencode=arch=compute_90,code=sm_90" ""; do
+  "-cubin -gencode=arch=compute_90,code=sm_90" "-gencode=arch=compute_90,code=sm_90 --cubin" "-dc -gencode=arch=compute_90,code=lto_90" "--ptx -arch=compute_90 -code=sm_90" "-dlto -gencode=arch=compute_90,code=sm_90" \
+  "-gencode=arch=compute_90,code=sm_90 -optix-ir" "--optix-ir -gencode arch=compute_90,code=sm_90" \
+  "-gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90" "--generate-code=arch=compute_90,code=[sm_90,compute_90] -gencode=arch=compute_90,code=sm_90" \
+  "-arch=compute_90 -code=sm_90 -gencode=arch=compute_90,code=compute_90" "-arch compute_90 -code compute_90 --gpu-code=sm_90" ""; do
   told nothing $already
 done
 NVCC_APPEND_FLAGS=-O1 told "-O1 -gencode arch=compute_75,code=compute_75" -gencode=arch=compute_75,code=sm_75
 NVCC_APPEND_FLAGS=-O1 told -O1 -arch=sm_75
+told " -gencode arch=compute_90,code=compute_90" -gencode=arch=compute_90,code=sm_90 -gencode=arch=compute_90a,code=compute_90a
+told " -gencode arch=compute_90a,code=compute_90a" -gencode=arch=compute_90,code=compute_90 -gencode=arch=compute_90a,code=sm_90a
+# What the environment has already counts, as of an nvcc that starts an nvcc.
+cat >twice.c <<'END'
+#include <stdlib.h>
+int main(void) { return system("told/nvcc -c -gencode=arch=compute_90,code=sm_90 -gencode=arch=compute_80,code=sm_80 a.cu"); }
+END
+mkdir twice
+expect cc -w twice.c -o twice/nvcc
+run "$farfault" run --memory none twice/nvcc -c -gencode=arch=compute_90,code=sm_90 a.cu
+expect_status 0
+expect test "$(<out)" = " -gencode arch=compute_90,code=compute_90 -gencode arch=compute_80,code=compute_80"
+NVCC_APPEND_FLAGS="-O1  --generate-code arch=compute_90,code=compute_90" told "-O1  --generate-code arch=compute_90,code=compute_90" -gencode=arch=compute_90,code=sm_90
+NVCC_APPEND_FLAGS="-cubin" told "-cubin" -gencode=arch=compute_90,code=sm_90
+NVCC_PREPEND_FLAGS="-gencode=arch=compute_90,code=compute_90" told nothing -gencode=arch=compute_90,code=sm_90
+NVCC_PREPEND_FLAGS="-gencode=arch=compute_75,code=sm_75" told " -gencode arch=compute_75,code=compute_75"
 
 # JAX learns the newest version of PTX from what is said of one that there is not.
 run "$libraries/ptxas" --input-as-string ".version 99.99 .target sm_90a" -o newest.cubin

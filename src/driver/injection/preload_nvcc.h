@@ -12,7 +12,8 @@
 bool preload_nvcc_options(const char *words, size_t length, char *to, size_t room);
 
 /* In an nvcc's own process, before its main: sets NVCC_APPEND_FLAGS so (CUDA Compiler Driver NVCC, "NVCC Environment
- * Variables"). */
-void preload_nvcc_keep_ptx(const char *words, size_t length);
+ * Variables"). What that and NVCC_PREPEND_FLAGS have already counts with the arguments, behind which it is put: `words`
+ * has `room` bytes. */
+void preload_nvcc_keep_ptx(char *words, size_t length, size_t room);
 
 #endif

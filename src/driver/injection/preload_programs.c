@@ -107,7 +107,7 @@ static void keep_ptx(void) {
   static char words[1 << 17]; /* in nvcc alone */
   char path[PATH_MAX];
   if (!strcmp(executed_file("self", path), "nvcc"))
-    preload_nvcc_keep_ptx(words, read_process("self", "cmdline", words, sizeof words));
+    preload_nvcc_keep_ptx(words, read_process("self", "cmdline", words, sizeof words), sizeof words);
 }
 
 static void find_assemblers(void) {
