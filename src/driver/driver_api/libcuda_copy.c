@@ -28,7 +28,17 @@ static CUresult copy_linear(CUdeviceptr to, engine_side to_side, CUdeviceptr fro
 static CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
                           CUstream stream, bool own, bool async) {
   if (!libcuda_is_live(to_context) || !libcuda_is_live(from_context)) return CUDA_ERROR_INVALID_CONTEXT;
-  return copy_linear(to, ENGINE_SIDE_DEVICE, from, ENGINE_SIDE_DEVICE, bytes, stream, own, async);
+  engine_copy copy = {.to = to,
+                      .from = from,
+                      .width = bytes,
+                      .height = 1,
+                      .depth = 1,
+                      .to_side = ENGINE_SIDE_DEVICE,
+                      .from_side = ENGINE_SIDE_DEVICE,
+                      .stream = engine_stream_handle(stream, own),
+                      .async = async,
+                      .peer = !async};
+  return libcuda_result(engine_copy_run(&copy));
 }
 
 #define HOST ENGINE_SIDE_HOST

@@ -311,11 +311,13 @@ static void say_failed(const ff_error *error) {
 
 /* ---- waiting for host functions ---- */
 
-typedef enum waiting { WAIT_NOT, WAIT_APART, WAIT_STREAM, WAIT_EVENT, WAIT_ALL } waiting;
+typedef enum waiting { WAIT_NOT, WAIT_APART, WAIT_STREAM, WAIT_EVENT, WAIT_RECORD, WAIT_HELD, WAIT_ALL } waiting;
 
 typedef struct waited {
   waiting what;
-  const void *handle; /* of the stream or the event */
+  cudaStream_t stream; /* STREAM, RECORD */
+  cudaEvent_t event;   /* EVENT, RECORD */
+  engine_stream *held; /* HELD: without any grace */
 } waited;
 
 uint64_t engine_host_before(const engine_stream *stream) {
@@ -330,10 +332,13 @@ uint64_t engine_host_before(const engine_stream *stream) {
 
 /* Looked up each time: while this waits, others may destroy it. */
 static uint64_t host_before(waited w) {
-  const engine_stream *stream = w.what == WAIT_STREAM ? engine_stream_find((cudaStream_t)(uintptr_t)w.handle) : NULL;
-  const engine_event *event = w.what == WAIT_EVENT ? engine_event_find((cudaEvent_t)(uintptr_t)w.handle) : NULL;
+  const bool in_stream = w.what == WAIT_STREAM || w.what == WAIT_RECORD;
+  const engine_stream *stream = w.what == WAIT_HELD ? w.held : in_stream ? engine_stream_find(w.stream) : NULL;
+  const engine_event *event = w.what == WAIT_EVENT || w.what == WAIT_RECORD ? engine_event_find(w.event) : NULL;
   if (w.what == WAIT_ALL) return ff_engine.host_queued;
-  return stream ? engine_host_before(stream) : event ? event->host_before : 0;
+  if (w.what == WAIT_EVENT) return event ? event->host_before : 0;
+  if (!stream || (w.what == WAIT_RECORD && (stream->capture || !event || !engine_event_is_shared(event)))) return 0;
+  return engine_host_before(stream);
 }
 
 static struct timespec later(struct timespec from, uint32_t ms) {
@@ -350,6 +355,7 @@ static bool is_before(struct timespec a, struct timespec b) {
 static bool host_holds_up(waited w, struct timespec now, struct timespec *until) {
   if (!ff_engine.host_pending || ff_engine.phase != ENGINE_READY) return false;
   if (ff_engine.host_over < host_before(w)) return true;
+  if (w.what == WAIT_HELD) return false;
   struct timespec end = later(ff_engine.host_since, engine_grace_ms);
   if (!is_before(now, end)) return false;
   if (is_before(end, *until)) *until = end;
@@ -376,8 +382,24 @@ static void wait_for_host_functions(waited w) {
                       engine_patience_ms / 1e3);
       continue;
     }
+    ff_engine.host_waiting++;
     pthread_cond_timedwait(&ff_engine.host_done, &ff_engine.lock, &until);
+    ff_engine.host_waiting--;
   }
+}
+
+bool engine_host_holds_up(const engine_stream *stream) {
+  return ff_engine.host_pending && ff_engine.phase == ENGINE_READY && ff_engine.host_over < engine_host_before(stream);
+}
+
+void engine_host_wait(engine_stream *stream) {
+  engine_stream_hold(stream);
+  wait_for_host_functions((waited){.what = WAIT_HELD, .held = stream});
+  engine_stream_release(stream);
+}
+
+void engine_host_wait_event(cudaEvent_t event) {
+  wait_for_host_functions((waited){.what = WAIT_EVENT, .event = event});
 }
 
 static cudaError_t wait_locked(waited w, bool for_kernel) {
@@ -389,7 +411,7 @@ static cudaError_t wait_locked(waited w, bool for_kernel) {
                                               : cudaErrorInitializationError;
 }
 
-static const waited wait_for_all = {WAIT_ALL, NULL};
+static const waited wait_for_all = {.what = WAIT_ALL};
 
 cudaError_t engine_wait_locked(void) { return wait_locked(wait_for_all, true); }
 
@@ -420,10 +442,15 @@ static cudaError_t enter(waited w, bool wait_for_kernel) {
 
 cudaError_t engine_enter(void) { return enter(wait_for_all, true); }
 cudaError_t engine_enter_during_kernel(void) { return enter(wait_for_all, false); }
-cudaError_t engine_enter_stream(cudaStream_t stream) { return enter((waited){WAIT_STREAM, stream}, false); }
-cudaError_t engine_enter_event(cudaEvent_t event) { return enter((waited){WAIT_EVENT, event}, false); }
-cudaError_t engine_enter_apart(void) { return enter((waited){WAIT_APART, NULL}, false); }
-cudaError_t engine_enter_now(void) { return enter((waited){WAIT_NOT, NULL}, false); }
+cudaError_t engine_enter_stream(cudaStream_t stream) {
+  return enter((waited){.what = WAIT_STREAM, .stream = stream}, false);
+}
+cudaError_t engine_enter_event(cudaEvent_t event) { return enter((waited){.what = WAIT_EVENT, .event = event}, false); }
+cudaError_t engine_enter_record(cudaEvent_t event, cudaStream_t stream) {
+  return enter((waited){.what = WAIT_RECORD, .stream = stream, .event = event}, false);
+}
+cudaError_t engine_enter_apart(void) { return enter((waited){.what = WAIT_APART}, false); }
+cudaError_t engine_enter_now(void) { return enter((waited){.what = WAIT_NOT}, false); }
 void engine_leave(void) {
   if (ff_check_level >= 2) engine_check_sometimes();
   pthread_mutex_unlock(&ff_engine.lock);
@@ -492,6 +519,7 @@ __attribute__((destructor)) void engine_finish(void) {
     engine_check();
     ff_engine.phase = ENGINE_FINISHED;
   }
+  pthread_cond_broadcast(&ff_engine.host_done); /* a lane may wait for a host function */
   while (!locked && before == ENGINE_READY && ff_engine.given)
     if (pthread_cond_timedwait(&ff_engine.behind_done, &ff_engine.lock, &until) == ETIMEDOUT) break;
   if (locked) exec_end(END_PATIENCE_MS); /* this thread may be one that has the lock: exit was called inside a launch */

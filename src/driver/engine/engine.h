@@ -269,6 +269,7 @@ typedef struct engine_copy { /* `depth` slices of `height` rows of `width` bytes
   engine_side to_side, from_side; /* ANY: by address */
   cudaStream_t stream;            /* already resolved: see engine_stream_handle */
   bool async;
+  bool peer; /* not async: it comes after all that is there, as it does on both devices */
   bool file; /* set by engine_copy_run: engine_copies_of_files */
 } engine_copy;
 /* cudaErrorInvalidValue: NULL, a range that leaves its allocation, a freed one, a side that is not what was said, or

@@ -7,7 +7,8 @@
  *                nodes + execs + objects + arrays + mipmapped arrays
  *     device_used[d] == whole pages of the device allocations on d + bytes of the memory made on d by
  *     engine_memory_create
- *     host_pending == host functions in the list, and the one that runs; pending of all streams <= host_pending
+ *     host_pending == host functions in the list, and the one that runs == host_queued - host_over; pending of all
+ *     streams <= host_pending; host_before of streams and events <= host_queued
  *     a kernel or function that is in use on a device belongs to a module that is loaded there; one that failed is
  *     loaded nowhere */
 #include "driver/engine/engine_graph_private.h"
@@ -68,6 +69,10 @@ static void check_host_functions(void) {
   for (const engine_host_call *c = ff_engine.host_first; c; c = c->next) listed++;
   for (const engine_stream *s = ff_engine.streams; s; s = s->next) pending += s->pending;
   for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++) pending += ff_engine.legacy[d].pending;
+  for (const engine_stream *s = ff_engine.streams; s; s = s->next) FF_ASSERT(s->host_before <= ff_engine.host_queued);
+  for (const engine_event *e = ff_engine.events; e; e = e->next) FF_ASSERT(e->host_before <= ff_engine.host_queued);
+  for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++) FF_ASSERT(ff_engine.legacy[d].host_before <= ff_engine.host_queued);
+  FF_ASSERT(ff_engine.host_queued - ff_engine.host_over == ff_engine.host_pending);
   FF_ASSERT(pending <= ff_engine.host_pending && listed <= ff_engine.host_pending);
   FF_ASSERT(listed + 1 >= ff_engine.host_pending); /* one may be running */
 }

@@ -162,7 +162,7 @@ static _Thread_local bool of_files;
 void engine_copies_of_files(bool files) { of_files = files; }
 
 cudaError_t engine_copy_run(const engine_copy *copy) {
-  cudaError_t error = engine_enter_stream(copy->stream);
+  cudaError_t error = copy->peer ? engine_enter_during_kernel() : engine_enter_stream(copy->stream);
   if (error) return error;
   engine_copy own = *copy;
   own.file = of_files;

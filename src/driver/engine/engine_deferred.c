@@ -26,7 +26,8 @@
  * No set of lanes can wait for each other, unless the program's kernels do. Each kernel that begins on a lane and each
  * operation that is queued has a ticket, in the order of the host's calls. What is at the head of a queue waits for
  * operations with smaller tickets only: those of other lanes that `after` names, and recordings that were queued before
- * it; and for recordings of other processes, which end with those. So the head with the smallest ticket waits for no
+ * it; for recordings of other processes, which end with those; and for host functions, which may wait for calls that do
+ * not come after them. So the head with the smallest ticket waits for no
  * lane: it is carried out. If it is a kernel, it holds the lock only while it does more than poll; then all others get
  * their turn, again and again. What is left is a kernel that polls for what nothing in front of it, and no kernel that
  * runs, will write. It waits for the host, or for ever on a GPU, too. (A GPU may not have room for all kernels that
@@ -147,9 +148,13 @@ static bool still_lives(const engine_stream *stream, uint32_t number) {
   return engine_stream_lives(stream) && stream->number == number;
 }
 
+/* Behind its lane it may have come after further host functions. */
 engine_stream *engine_deferred_wait_stream(engine_stream *stream) {
   const uint32_t number = stream->number;
-  while (goes_on() && still_lives(stream, number) && engine_deferred(stream)) wait_for_change();
+  while (!mine && still_lives(stream, number) && !ff_engine.stop)
+    if (goes_on() && engine_deferred(stream)) wait_for_change();
+    else if (engine_host_holds_up(stream)) engine_host_wait(stream);
+    else break;
   return still_lives(stream, number) ? stream : NULL;
 }
 
@@ -253,6 +258,15 @@ static void wait_for_others(const later *op) {
     while (op->after.items[i].lane->over < op->after.items[i].number && !ff_engine.stop) wait_for_change();
 }
 
+/* Those that what was queued in front of it has waited for are known only now. Events carry them on, but not to other
+ * processes; a host function comes after all that are there anyway. */
+static void wait_for_host_functions(const later *op) {
+  const engine_node_kind kind = op->is_hint ? ENGINE_NODE_SET : op->params.kind;
+  const bool carried = kind == ENGINE_NODE_RECORD && !engine_event_is_shared(op->event);
+  if (carried || kind == ENGINE_NODE_WAIT || kind == ENGINE_NODE_HOST || ff_engine.sticky) return;
+  engine_host_wait(op->stream);
+}
+
 static cudaError_t launch_later(later *op) {
   engine_function_info info;
   unsigned char *params;
@@ -327,6 +341,7 @@ static void carry_out_all(engine_lane *lane) {
   while (lane->first) {
     later *op = lane->first;
     wait_for_others(op);
+    wait_for_host_functions(op);
     lane->since = ff_engine.last_sequence;
     bool passed = ff_engine.stop || ff_engine.sticky;
     if (passed) pass_over(op);

@@ -34,6 +34,15 @@ static cudaError_t run_host(const engine_node_params *params, engine_stream *str
   return error;
 }
 
+/* The launch waits for host functions before the event: what comes then is carried out at once. */
+static void wait_for_event(const engine_event *event, engine_stream *stream) {
+  engine_stream_wait_for_event(stream, event);
+  if (!engine_host_holds_up(stream)) return;
+  batch_end();
+  engine_host_wait(stream);
+  ff_engine.batch = ENGINE_BATCH_PAID;
+}
+
 /* Must a launch end where it is? While a host function ran the exec or its stream may have gone; the next call says
  * why. (Both are held: no other one has their address.) */
 static bool is_over(const engine_exec *exec, const engine_stream *stream) {
@@ -100,7 +109,7 @@ static cudaError_t run_node(engine_exec *exec, engine_node *node, engine_stream 
     engine_event *event = engine_event_find(p->event);
     if (!event) return cudaErrorInvalidResourceHandle;
     if (p->kind == ENGINE_NODE_RECORD) engine_event_record_locked(event, stream);
-    else if (event->recorded && !event->capture) engine_stream_wait_for(stream, event->number, event->time_ps);
+    else if (event->recorded && !event->capture) wait_for_event(event, stream);
     return cudaSuccess;
   }
   case ENGINE_NODE_EMPTY: return cudaSuccess;
@@ -156,7 +165,7 @@ static engine_stream *stream_on(engine_exec *exec, const engine_node *node, engi
 }
 
 static void follow(engine_stream *stream, engine_stream *after) {
-  if (stream != after) engine_stream_wait_for(stream, engine_stream_record(after), engine_stream_ready(after));
+  if (stream != after) engine_stream_follow(stream, after);
 }
 
 static cudaError_t run_on_device(engine_exec *exec, engine_node *node, engine_stream *own) {

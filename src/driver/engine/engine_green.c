@@ -77,6 +77,7 @@ static void make_orphan(engine_stream *s) {
   free(s->known.items);
   *s = (engine_stream){.number = s->number,
                        .device = s->device,
+                       .flags = s->flags, /* it holds up the legacy stream as before */
                        .orphan = true,
                        .pending = s->pending,
                        .host_before = s->host_before,
@@ -228,13 +229,9 @@ cudaError_t engine_where_green(engine_green *green, engine_where *where) {
 
 /* ---- streams ---- */
 
-static void follow(engine_stream *stream, engine_stream *after) {
-  engine_stream_wait_for(stream, engine_stream_record(after), engine_stream_ready(after));
-}
-
 void engine_green_admit(engine_stream *stream) {
-  if (stream->green && stream->green->fence) follow(stream, stream->green->fence);
-  if (helpers[stream->device].fence) follow(stream, helpers[stream->device].fence);
+  if (stream->green && stream->green->fence) engine_stream_follow(stream, stream->green->fence);
+  if (helpers[stream->device].fence) engine_stream_follow(stream, helpers[stream->device].fence);
 }
 
 cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priority, cudaStream_t *stream) {
@@ -275,17 +272,16 @@ static bool carries_work(const engine_stream *s) {
 static void record_all(engine_green *green, int device, engine_stream **join, engine_event *event) {
   engine_stream *all = helper(green, device, join), *legacy = &ff_engine.legacy[device];
   for (engine_stream *s = ff_engine.streams; s; s = s->next)
-    if (is_of(s, green, device) && carries_work(s)) follow(all, s);
-  if (!green) follow(all, legacy);
+    if (is_of(s, green, device) && carries_work(s)) engine_stream_follow(all, s);
+  if (!green) engine_stream_follow(all, legacy);
   engine_event_record_locked(event, all);
 }
 
 static void wait_all(engine_green *green, int device, engine_stream **fence, const engine_event *event) {
   const engine_stream *later = helper(green, device, fence);
   for (engine_stream *s = ff_engine.streams; s; s = s->next)
-    if (is_of(s, green, device) && (carries_work(s) || s == later))
-      engine_stream_wait_for(s, event->number, event->time_ps);
-  if (!green) engine_stream_wait_for(&ff_engine.legacy[device], event->number, event->time_ps);
+    if (is_of(s, green, device) && (carries_work(s) || s == later)) engine_stream_wait_for_event(s, event);
+  if (!green) engine_stream_wait_for_event(&ff_engine.legacy[device], event);
   engine_time_host(ff_engine.machine->api_us);
 }
 

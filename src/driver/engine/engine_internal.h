@@ -306,9 +306,9 @@ typedef struct engine_state {
   bool host_thread_runs;
   pthread_cond_t host_work, host_done;
   engine_host_call *host_first, *host_last;
-  uint32_t host_pending;
-  uint64_t host_queued, host_over; /* how many there were, and have returned: in that order */
-  struct timespec host_since;      /* when the one that runs was called */
+  uint32_t host_pending, host_waiting; /* functions that have not returned; threads that wait for some */
+  uint64_t host_queued, host_over;     /* how many there were, and have returned: in that order */
+  struct timespec host_since;          /* when the one that runs was called */
 } engine_state;
 
 extern engine_state ff_engine;
@@ -325,8 +325,16 @@ cudaError_t engine_enter_now(void);
  * not return. */
 cudaError_t engine_enter_stream(cudaStream_t stream);
 cudaError_t engine_enter_event(cudaEvent_t event);
+/* Nothing, either: but other processes' waits for an event that they may have, too, do not know of host functions, so
+ * it is recorded when those before it have returned. */
+cudaError_t engine_enter_record(cudaEvent_t event, cudaStream_t stream);
 cudaError_t engine_enter_apart(void);
 uint64_t engine_host_before(const engine_stream *stream); /* the last host function before its next operation */
+/* What is carried out later than its call: has a host function before the stream's next operation not returned? Waits
+ * until it has, and gives the lock away meanwhile. */
+bool engine_host_holds_up(const engine_stream *stream);
+void engine_host_wait(engine_stream *stream);
+void engine_host_wait_event(cudaEvent_t event); /* likewise, after a wait for an event that was queued */
 /* After engine_enter_now: what engine_enter waits for, and what it returns; the lock is held in any case. For calls
  * that look at what they are about before they wait. */
 cudaError_t engine_wait_locked(void);
@@ -353,6 +361,10 @@ cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t functi
 bool engine_happened(int device, uint64_t sequence, uint64_t local_ps);
 uint32_t engine_stream_record(engine_stream *stream); /* appends an event's recording; its number */
 void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t time_ps);
+/* The same for an event, and for all that is in another stream so far: with the host functions before it. */
+void engine_stream_wait_for_event(engine_stream *stream, const engine_event *event);
+void engine_stream_follow(engine_stream *stream, engine_stream *after);
+bool engine_event_is_shared(const engine_event *event);    /* other processes may have it */
 uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
 engine_event *engine_event_find(cudaEvent_t event);
 engine_event *engine_event_make(unsigned flags); /* of the thread's device */

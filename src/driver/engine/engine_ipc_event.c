@@ -2,7 +2,8 @@
 /* Events of several processes (cudaIpcGetEventHandle).
  *
  * The virtual GPU does its work at once, so a recording is over when its call returns, and nothing has to wait for it
- * in any process: unless the stream is behind a kernel that has given way (engine_deferred.c). Such recordings are
+ * in any process (it returns when the host functions before it have): unless the stream is behind a kernel that has
+ * given way (engine_deferred.c). Such recordings are
  * counted in a page that the processes share: each process that has the event has a row of it.
  *
  *   of a row: begun >= ended; recordings begun - ended of `process` are queued

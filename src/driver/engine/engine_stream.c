@@ -201,6 +201,7 @@ void engine_streams_reset(int device) {
                             .device = device,
                             .end_ps = end,
                             .pending = legacy->pending,
+                            .host_before = legacy->host_before,
                             .held = legacy->held};
   ff_engine.generation[device]++;
 }
@@ -342,7 +343,9 @@ static bool stream_idle(engine_stream *stream) {
     stream->marked = true;
     stream->dirty = false;
   }
-  return !stream->pending && (!stream->marked || happened(stream->device, stream->marker, engine_stream_ready(stream)));
+  /* not engine_host_before: what it has been given so far, not what comes */
+  return ff_engine.host_over >= stream->host_before &&
+         (!stream->marked || happened(stream->device, stream->marker, engine_stream_ready(stream)));
 }
 
 cudaError_t engine_stream_query(cudaStream_t handle) {
@@ -359,6 +362,8 @@ cudaError_t engine_stream_query(cudaStream_t handle) {
 }
 
 /* ---- events ---- */
+
+bool engine_event_is_shared(const engine_event *event) { return event->flags & cudaEventInterprocess; }
 
 engine_event *engine_event_find(cudaEvent_t handle) {
   return engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_EVENT) ? (engine_event *)handle : NULL;
@@ -402,13 +407,13 @@ void engine_event_record_locked(engine_event *event, engine_stream *stream) {
   event->capture = 0;
   engine_known_record(event, stream);
   event->stream = stream;
-  event->host_before = engine_host_before(stream);
+  event->host_before = stream->host_before = engine_host_before(stream); /* in the legacy stream a barrier */
   event->time_ps = engine_stream_ready(stream);
   engine_time_host(ff_engine.machine->api_us);
 }
 
 cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) {
-  cudaError_t error = engine_enter_apart();
+  cudaError_t error = engine_enter_record(handle, stream_handle);
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
@@ -435,10 +440,24 @@ void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t tim
   stream->dirty = true;
 }
 
-void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event) {
+/* In the legacy stream a barrier, too. */
+static void come_after_host(engine_stream *stream, uint64_t before) {
+  stream->host_before = latest(before, engine_host_before(stream));
+}
+
+void engine_stream_wait_for_event(engine_stream *stream, const engine_event *event) {
   engine_stream_wait_for(stream, event->number, event->time_ps);
+  come_after_host(stream, event->host_before);
+}
+
+void engine_stream_follow(engine_stream *stream, engine_stream *after) {
+  engine_stream_wait_for(stream, engine_stream_record(after), engine_stream_ready(after));
+  come_after_host(stream, engine_host_before(after));
+}
+
+void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event) {
+  engine_stream_wait_for_event(stream, event);
   engine_known_wait(stream, event);
-  if (event->host_before > stream->host_before) stream->host_before = event->host_before;
   engine_time_host(ff_engine.machine->api_us);
 }
 
@@ -489,7 +508,8 @@ cudaError_t engine_event_synchronize(cudaEvent_t handle) {
   engine_event *held = engine_event_find(handle); /* so that no other event gets its address while this waits */
   if (held) held->held++;
   error = wait_for_others(handle);
-  engine_event *event = engine_deferred_wait_event(handle);
+  if (engine_deferred_wait_event(handle)) engine_host_wait_event(handle);
+  engine_event *event = engine_event_find(handle);
   if (held) engine_event_release(held);
   if (ff_engine.sticky) error = ff_engine.sticky;
   if (error) event = NULL;

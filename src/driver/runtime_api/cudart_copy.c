@@ -56,7 +56,15 @@ static cudaError_t copy_peer(void *to, int to_device, const void *from, int from
   cudaError_t error = engine_start();
   if (error || !bytes) return error;
   if (!cudart_is_device(to_device) || !cudart_is_device(from_device)) return cudaErrorInvalidDevice;
-  return copy_1d(to, from, bytes, cudaMemcpyDeviceToDevice, stream, async);
+  return run((engine_copy){.to = (uint64_t)(uintptr_t)to,
+                           .from = (uint64_t)(uintptr_t)from,
+                           .width = bytes,
+                           .height = 1,
+                           .depth = 1,
+                           .stream = stream,
+                           .async = async,
+                           .peer = !async},
+             cudaMemcpyDeviceToDevice);
 }
 CUDART_API cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
   return engine_return(copy_peer(to, to_device, from, from_device, bytes, cudaStreamLegacy, false));

@@ -3,9 +3,12 @@
  * the engine's own clock (test_behind.c) and in parallel with simulations (test_behind_simulated.c). */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "driver/engine/engine_internal.h"
 #include "program.h"
 
 /* wait_for: until *latch == round, then *answer = round, for rounds 1 to `rounds`; with rounds == 0 for ever, with
@@ -246,6 +249,127 @@ static void calls_that_wait(void **state) {
   succeed(cudaFree(device));
   assert_int_equal(*answer, 1);
   pthread_join(thread, NULL);
+}
+
+/* ---- behind a host function of another stream, by an event whose wait is queued ---- */
+
+static sem_t go;
+static atomic_int gone_on, saw;
+static atomic_bool returned;
+
+static void wait_for_go(void *unused) {
+  (void)unused;
+  while (sem_wait(&go)) {}
+  gone_on = 1;
+}
+
+static bool is_waited_for(void) {
+  pthread_mutex_lock(&ff_engine.lock);
+  const bool waits = ff_engine.host_waiting > 0;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return waits;
+}
+
+static bool is_over(void) {
+  pthread_mutex_lock(&ff_engine.lock);
+  const bool over = !ff_engine.given;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return over;
+}
+
+static bool a_lane_is_waited_for(void) {
+  pthread_mutex_lock(&ff_engine.lock);
+  const bool waits = ff_engine.waiting > 0;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return waits;
+}
+
+static void hold_behind(cudaStream_t other) {
+  gone_on = saw = 0;
+  returned = false;
+  *latch = 0;
+  start_waiting(apart, latch, 1, 0);
+  succeed(cudaLaunchHostFunc(other, wait_for_go, NULL));
+  succeed(cudaEventRecord(event, other));
+  succeed(cudaStreamWaitEvent(apart, event, 0));
+}
+
+static cudaEvent_t later;
+static uint32_t word;
+static void put_behind(void) { start_put(apart, words, 5); }
+static void set_behind(void) { succeed(cudaMemsetAsync(device, 5, 4, apart)); }
+static void copy_behind(void) { succeed(cudaMemcpyAsync((void *)words, device, 4, cudaMemcpyDeviceToHost, apart)); }
+static void hint_behind(void) {
+  succeed(cudaMemPrefetchAsync(managed, 64, (cudaMemLocation){.type = cudaMemLocationTypeHost}, 0, apart));
+}
+static void record_behind(void) { succeed(cudaEventRecord(later, apart)); }
+
+static void let_go(void) {
+  assert_int_equal(gone_on, 0);
+  assert_int_equal(sem_post(&go), 0);
+}
+
+/* The operation is queued: its lane waits with it. */
+static void expect_queued_behind(cudaStream_t other, void (*call)(void)) {
+  words[0] = 0;
+  hold_behind(other);
+  call();
+  *latch = 1;
+  while (!is_waited_for() && !is_over()) pause_ms(1);
+  assert_false(is_over());
+  assert_int_equal(words[0], 0);
+  let_go();
+  succeed(cudaStreamSynchronize(apart));
+  assert_int_equal(gone_on, 1);
+  assert_int_equal(words[0], call == put_behind ? 5 : call == copy_behind ? 0x05050505 : 0);
+}
+
+static void synchronise_stream(void) { succeed(cudaStreamSynchronize(apart)); }
+static void synchronise_event(void) { succeed(cudaEventSynchronize(later)); }
+static void copy_to_pageable(void) { succeed(cudaMemcpyAsync(&word, device, 4, cudaMemcpyDeviceToHost, apart)); }
+
+static void (*in_thread)(void);
+static void *call_in_thread(void *unused) {
+  in_thread();
+  saw = gone_on;
+  returned = true;
+  return unused;
+}
+
+/* The call waits for the lane, and then for the host function. */
+static void expect_call_behind(cudaStream_t other, void (*call)(void)) {
+  pthread_t thread;
+  hold_behind(other);
+  record_behind();
+  in_thread = call;
+  assert_int_equal(pthread_create(&thread, NULL, call_in_thread, NULL), 0);
+  while (!a_lane_is_waited_for()) pause_ms(1);
+  *latch = 1;
+  while (!is_waited_for() && !returned) pause_ms(1);
+  assert_false(returned);
+  let_go();
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(saw, 1);
+  succeed(cudaDeviceSynchronize());
+}
+
+static void a_queued_wait_carries_host_functions_on(void **state) {
+  (void)state;
+  cudaStream_t other;
+  const uint32_t grace = engine_grace_ms;
+  void (*const queued[])(void) = {put_behind, set_behind, copy_behind, hint_behind};
+  void (*const calls[])(void) = {synchronise_stream, synchronise_event, copy_to_pageable};
+  engine_grace_ms = 0; /* so that only what has to wait waits */
+  assert_int_equal(sem_init(&go, 0, 0), 0);
+  succeed(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  succeed(cudaEventCreate(&later));
+  for (size_t i = 0; i < sizeof queued / sizeof *queued; i++) expect_queued_behind(other, queued[i]);
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) expect_call_behind(other, calls[i]);
+  succeed(cudaEventDestroy(later));
+  succeed(cudaEventCreateWithFlags(&later, cudaEventInterprocess | cudaEventDisableTiming));
+  expect_queued_behind(other, record_behind);
+  engine_grace_ms = grace;
+  sem_destroy(&go);
 }
 
 /* ---- several kernels of one device ---- */
@@ -535,6 +659,7 @@ static int run_behind_cases(void) {
       CASE(events_carry_it_on),
       CASE(many_blocks),
       CASE(calls_that_wait),
+      CASE(a_queued_wait_carries_host_functions_on),
       CASE(faults_are_met_later),
       CASE(two_kernels_meet),
       CASE(eight_kernels_meet),

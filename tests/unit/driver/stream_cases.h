@@ -279,38 +279,69 @@ static void wait_for_go(void *unused) {
   held.over = 1;
 }
 
-/* An operation behind a host function, and whether that was over when the call returned. */
+/* A call on another thread, and whether the host function was over when it returned. */
 typedef struct behind_held {
   void *memory;
   cudaStream_t stream;
+  cudaEvent_t event;
   int seen;
+  atomic_bool returned;
 } behind_held;
 
-static void *set_behind(void *context) {
-  behind_held *b = context;
-  succeed(cudaMemsetAsync(b->memory, 1, 4, b->stream));
-  b->seen = held.over;
-  return NULL;
+static void set_behind(behind_held *b) { succeed(cudaMemsetAsync(b->memory, 1, 4, b->stream)); }
+static void record_behind(behind_held *b) { succeed(cudaEventRecord(b->event, b->stream)); }
+static void copy_behind(behind_held *b) { succeed(cudaMemcpyPeer((char *)b->memory + 4, 0, b->memory, 0, 4)); }
+
+static behind_held *behind;
+static void (*call_behind)(behind_held *);
+
+static void *run_behind(void *unused) {
+  call_behind(behind);
+  behind->seen = held.over;
+  behind->returned = true;
+  return unused;
 }
 
-/* `stream`'s next operation comes after a function in `of`, which goes on as soon as that has been tried for a
- * while. */
-static void expect_behind(cudaStream_t of, cudaStream_t stream, void *memory, cudaEvent_t event) {
-  behind_held b = {memory, stream, 0};
+static bool something_waits(void) {
+  pthread_mutex_lock(&ff_engine.lock);
+  const bool waits = ff_engine.host_waiting > 0;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return waits;
+}
+
+/* It waits for a host function that has been called, which goes on as soon as that is seen. */
+static void expect_held_up(void (*call)(behind_held *), behind_held *b) {
   pthread_t thread;
-  held.over = 0;
-  succeed(cudaLaunchHostFunc(of, wait_for_go, NULL));
-  if (event) {
-    succeed(cudaEventRecord(event, of));
-    succeed(cudaStreamWaitEvent(stream, event, 0));
-  }
-  assert_int_equal(pthread_create(&thread, NULL, set_behind, &b), 0);
-  usleep(100000);
+  behind = b;
+  call_behind = call;
+  b->seen = 0;
+  b->returned = false;
+  assert_int_equal(pthread_create(&thread, NULL, run_behind, NULL), 0);
+  while (!b->returned && !something_waits()) usleep(1000);
+  assert_false(b->returned);
   assert_int_equal(held.over, 0);
   assert_int_equal(sem_post(&held.go), 0);
   assert_int_equal(pthread_join(thread, NULL), 0);
-  assert_int_equal(b.seen, 1);
+  assert_int_equal(b->seen, 1);
   succeed(cudaDeviceSynchronize());
+}
+
+static void hold(cudaStream_t stream) {
+  held.over = 0;
+  succeed(cudaLaunchHostFunc(stream, wait_for_go, NULL));
+}
+
+/* `stream`'s next operation comes after a function in `of`. */
+static void expect_behind(cudaStream_t of, cudaStream_t stream, void *memory, cudaEvent_t event) {
+  hold(of);
+  if (event) {
+    succeed(cudaStreamQuery(stream));
+    succeed(cudaEventRecord(event, of));
+    succeed(cudaStreamWaitEvent(stream, event, 0));
+    expect(cudaStreamQuery(stream), cudaErrorNotReady);
+    expect(cudaEventQuery(event), cudaErrorNotReady);
+  }
+  expect_held_up(set_behind, &(behind_held){.memory = memory, .stream = stream});
 }
 
 static void what_does_not_come_after_a_host_function_goes_on(void **state) {
@@ -320,7 +351,7 @@ static void what_does_not_come_after_a_host_function_goes_on(void **state) {
   void *memory, *more;
   int word = 0;
   const uint32_t grace = engine_grace_ms;
-  engine_grace_ms = 20;
+  engine_grace_ms = 0; /* so that only what has to wait waits */
   assert_int_equal(sem_init(&held.go, 0, 0), 0);
   succeed(cudaMalloc(&memory, 4096));
   succeed(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
@@ -335,6 +366,7 @@ static void what_does_not_come_after_a_host_function_goes_on(void **state) {
   succeed(cudaEventCreate(&elsewhere));
   succeed(cudaMemsetAsync(memory, 7, 64, other));
   succeed(cudaMemcpyAsync(&word, memory, 4, cudaMemcpyDeviceToHost, other));
+  succeed(cudaMemcpyPeerAsync(memory, 0, (char *)memory + 32, 0, 4, other));
   succeed(cudaEventRecord(elsewhere, other));
   succeed(cudaEventSynchronize(elsewhere));
   succeed(cudaStreamSynchronize(other));
@@ -360,6 +392,68 @@ static void what_does_not_come_after_a_host_function_goes_on(void **state) {
   for (int i = 0; i < 3; i++) succeed(cudaEventDestroy((cudaEvent_t[]){before, after, elsewhere}[i]));
   succeed(cudaFree(memory));
   succeed(cudaFree(more));
+  sem_destroy(&held.go);
+}
+
+/* An event's recording in the legacy stream, and a wait there, come after the blocking streams, and what comes in those
+ * then after it. */
+static void an_event_in_the_legacy_stream_is_a_barrier(void **state) {
+  (void)state;
+  cudaStream_t held_up, blocking;
+  cudaEvent_t event, before;
+  void *memory;
+  const uint32_t grace = engine_grace_ms;
+  assert_int_equal(sem_init(&held.go, 0, 0), 0);
+  succeed(cudaMalloc(&memory, 64));
+  succeed(cudaStreamCreate(&held_up));
+  succeed(cudaStreamCreate(&blocking));
+  succeed(cudaEventCreate(&event));
+  succeed(cudaEventCreate(&before));
+  succeed(cudaEventRecord(before, blocking));
+  succeed(cudaDeviceSynchronize());
+  engine_grace_ms = 0;
+  hold(held_up);
+  succeed(cudaMemsetAsync(memory, 1, 4, blocking));
+  succeed(cudaEventRecord(event, NULL));
+  expect(cudaEventQuery(event), cudaErrorNotReady);
+  expect(cudaStreamQuery(NULL), cudaErrorNotReady);
+  expect_held_up(set_behind, &(behind_held){.memory = memory, .stream = blocking});
+  hold(held_up);
+  succeed(cudaStreamWaitEvent(NULL, before, 0));
+  expect_held_up(set_behind, &(behind_held){.memory = memory, .stream = blocking});
+  engine_grace_ms = grace;
+  succeed(cudaStreamDestroy(held_up));
+  succeed(cudaStreamDestroy(blocking));
+  succeed(cudaEventDestroy(event));
+  succeed(cudaEventDestroy(before));
+  succeed(cudaFree(memory));
+  sem_destroy(&held.go);
+}
+
+/* Other processes do not see the host function; a copy between devices comes after all that is there. */
+static void what_goes_beyond_the_stream_comes_after_a_host_function(void **state) {
+  (void)state;
+  cudaStream_t own, other;
+  cudaEvent_t shared;
+  void *memory;
+  const uint32_t grace = engine_grace_ms;
+  assert_int_equal(sem_init(&held.go, 0, 0), 0);
+  succeed(cudaMalloc(&memory, 64));
+  succeed(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
+  succeed(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  succeed(cudaEventCreateWithFlags(&shared, cudaEventInterprocess | cudaEventDisableTiming));
+  engine_grace_ms = 0;
+  hold(own);
+  succeed(cudaEventRecord(shared, other));
+  succeed(cudaEventSynchronize(shared));
+  expect_held_up(record_behind, &(behind_held){.stream = own, .event = shared});
+  hold(own);
+  expect_held_up(copy_behind, &(behind_held){.memory = memory});
+  engine_grace_ms = grace;
+  succeed(cudaStreamDestroy(own));
+  succeed(cudaStreamDestroy(other));
+  succeed(cudaEventDestroy(shared));
+  succeed(cudaFree(memory));
   sem_destroy(&held.go);
 }
 
@@ -416,6 +510,8 @@ static int run_stream_cases(void) {
       cmocka_unit_test(a_pending_host_function_is_not_ready),
       cmocka_unit_test(a_host_function_that_is_waited_for_long_is_named),
       cmocka_unit_test(what_does_not_come_after_a_host_function_goes_on),
+      cmocka_unit_test(an_event_in_the_legacy_stream_is_a_barrier),
+      cmocka_unit_test(what_goes_beyond_the_stream_comes_after_a_host_function),
       cmocka_unit_test(errors_are_per_thread),
       cmocka_unit_test(four_threads_at_once),
   };
