@@ -322,7 +322,8 @@ cudaError_t engine_enter_now(void);
 /* As engine_enter_during_kernel, but a host function that has not returned for engine_grace_ms holds up only what comes
  * after it: operations of `stream`; what waits for `event`; nothing. Until then all calls wait for it, so that a
  * program whose host functions return finds the same order in every run; one that waits for another thread's call would
- * not return. */
+ * not return. Calls that use none of these wait for all, also those of other streams that CUDA would let go on:
+ * cudaMallocAsync, cuStreamWriteValue, batches, cudaStreamDestroy ... (README.md). */
 cudaError_t engine_enter_stream(cudaStream_t stream);
 cudaError_t engine_enter_event(cudaEvent_t event);
 /* Nothing, either: but other processes' waits for an event that they may have, too, do not know of host functions, so

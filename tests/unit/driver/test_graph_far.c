@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph of one device in a stream of another: while a node on a branch waits for a value, that device is reset, and
- * the branch's stream is no more. The rest of the node runs in none, whatever has the stream's address then. */
+ * the branch's stream is no more. The rest of the node runs in none, whatever has the stream's address then. And a
+ * node that waits for an event of a stream which holds a host function. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,14 +14,18 @@
 #include <cmocka.h>
 
 #include "driver/driver_api/libcuda_graph.h"
+#include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_values.h"
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuDevicePrimaryCtxReset_v2(CUdevice),
     cuCtxSetCurrent(CUcontext), cuMemHostAlloc(void **, size_t, unsigned);
-CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream);
+CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream),
+    cuLaunchHostFunc(CUstream, cudaHostFn_t, void *);
+CUresult cuEventCreate(CUevent *, unsigned), cuEventRecord(CUevent, CUstream), cuEventDestroy_v2(CUevent);
 CUresult cuGraphCreate(CUgraph *, unsigned), cuGraphDestroy(CUgraph),
     cuGraphAddBatchMemOpNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
                              const CUDA_BATCH_MEM_OP_NODE_PARAMS *),
+    cuGraphAddEventWaitNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent),
     cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long), cuGraphExecDestroy(CUgraphExec),
     cuGraphLaunch(CUgraphExec, CUstream);
 
@@ -87,6 +93,66 @@ static void the_stream_of_a_branch_goes(void **state) {
   succeed(cuGraphDestroy(graph));
 }
 
+static sem_t go;
+static void wait_for_go(void *unused) {
+  (void)unused;
+  while (sem_wait(&go)) {}
+}
+
+static bool is_waited_for(void) {
+  pthread_mutex_lock(&ff_engine.lock);
+  const bool waits = ff_engine.host_waiting > 0;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return waits;
+}
+
+/* While a node waits for a value, a host function is put in another stream, and the event that the next node waits for
+ * is recorded behind it. */
+static void a_wait_for_an_event_carries_host_functions_on(void **state) {
+  (void)state;
+  CUgraph graph;
+  CUgraphNode first, second, third;
+  CUstream other;
+  CUevent event;
+  CUresult result = -1;
+  pthread_t thread;
+  const uint32_t grace = engine_grace_ms;
+  engine_value list[] = {operation(ENGINE_VALUE_WRITE_32, 0, 1, 0), operation(ENGINE_VALUE_WAIT_32, 1, 1, EQUAL)};
+  engine_value after = operation(ENGINE_VALUE_WRITE_32, 2, 7, 0);
+  CUDA_BATCH_MEM_OP_NODE_PARAMS params = {.ctx = primary[0], .count = 2, .paramArray = list},
+                                then = {.ctx = primary[0], .count = 1, .paramArray = &after};
+  succeed(cuCtxSetCurrent(primary[0]));
+  succeed(cuStreamCreate(&launching, 1));
+  succeed(cuStreamCreate(&other, 1));
+  succeed(cuEventCreate(&event, 0));
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddBatchMemOpNode(&first, graph, NULL, 0, &params));
+  succeed(cuGraphAddEventWaitNode(&second, graph, &first, 1, event));
+  succeed(cuGraphAddBatchMemOpNode(&third, graph, &second, 1, &then));
+  succeed(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  for (int i = 0; i < 3; i++) set_word(i, 0);
+  engine_grace_ms = 0;
+  assert_int_equal(sem_init(&go, 0, 0), 0);
+  assert_int_equal(pthread_create(&thread, NULL, launch, &result), 0);
+  while (!word(0)) usleep(1000);
+  succeed(cuLaunchHostFunc(other, wait_for_go, NULL));
+  succeed(cuEventRecord(event, other));
+  set_word(1, 1);
+  while (!is_waited_for() && !word(2)) usleep(1000);
+  assert_int_equal(word(2), 0);
+  assert_int_equal(sem_post(&go), 0);
+  pthread_join(thread, NULL);
+  succeed(result);
+  assert_int_equal(word(2), 7);
+  engine_grace_ms = grace;
+  sem_destroy(&go);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(graph));
+  succeed(cuEventDestroy_v2(event));
+  succeed(cuStreamDestroy_v2(other));
+  succeed(cuStreamDestroy_v2(launching));
+}
+
 static int start(void **state) {
   (void)state;
   setenv("FARFAULT_MACHINE", "v100", 1);
@@ -97,6 +163,7 @@ static int start(void **state) {
 
 int main(void) {
   alarm(WATCHDOG);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_stream_of_a_branch_goes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_stream_of_a_branch_goes),
+                                     cmocka_unit_test(a_wait_for_an_event_carries_host_functions_on)};
   return cmocka_run_group_tests(tests, start, NULL);
 }
