@@ -27,13 +27,18 @@ def value(tables, match):
     return format(float(tables[paper][row][column or "ours"]) * float(factor or 1), form)
 
 
+def words(text):
+    """A pattern of the text, wherever the document is wrapped."""
+    return re.escape(text).replace(r"\ ", r"\s+")
+
+
 def parts(template):
     """The template as a pattern of the document, with a group for each number."""
     pattern, at = "", 0
     for match in PLACEHOLDER.finditer(template):
-        pattern += re.escape(template[at : match.start()]) + f"({NUMBER})"
+        pattern += words(template[at : match.start()]) + f"({NUMBER})"
         at = match.end()
-    return re.compile(pattern + re.escape(template[at:]))
+    return re.compile(pattern + words(template[at:]))
 
 
 def check(text, template, tables):
