@@ -10,17 +10,22 @@
 
 /* ---- linear copies ---- */
 
+static engine_copy in_a_row(CUdeviceptr to, engine_side to_side, CUdeviceptr from, engine_side from_side, size_t bytes,
+                            CUstream stream, bool own, bool async) {
+  return (engine_copy){.to = to,
+                       .from = from,
+                       .width = bytes,
+                       .height = 1,
+                       .depth = 1,
+                       .to_side = to_side,
+                       .from_side = from_side,
+                       .stream = engine_stream_handle(stream, own),
+                       .async = async};
+}
+
 static CUresult copy_linear(CUdeviceptr to, engine_side to_side, CUdeviceptr from, engine_side from_side, size_t bytes,
                             CUstream stream, bool own, bool async) {
-  engine_copy copy = {.to = to,
-                      .from = from,
-                      .width = bytes,
-                      .height = 1,
-                      .depth = 1,
-                      .to_side = to_side,
-                      .from_side = from_side,
-                      .stream = engine_stream_handle(stream, own),
-                      .async = async};
+  engine_copy copy = in_a_row(to, to_side, from, from_side, bytes, stream, own, async);
   return libcuda_result(engine_copy_run(&copy));
 }
 
@@ -28,16 +33,8 @@ static CUresult copy_linear(CUdeviceptr to, engine_side to_side, CUdeviceptr fro
 static CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
                           CUstream stream, bool own, bool async) {
   if (!libcuda_is_live(to_context) || !libcuda_is_live(from_context)) return CUDA_ERROR_INVALID_CONTEXT;
-  engine_copy copy = {.to = to,
-                      .from = from,
-                      .width = bytes,
-                      .height = 1,
-                      .depth = 1,
-                      .to_side = ENGINE_SIDE_DEVICE,
-                      .from_side = ENGINE_SIDE_DEVICE,
-                      .stream = engine_stream_handle(stream, own),
-                      .async = async,
-                      .peer = !async};
+  engine_copy copy = in_a_row(to, ENGINE_SIDE_DEVICE, from, ENGINE_SIDE_DEVICE, bytes, stream, own, async);
+  copy.peer = !async;
   return libcuda_result(engine_copy_run(&copy));
 }
 

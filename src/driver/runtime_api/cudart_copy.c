@@ -33,16 +33,19 @@ static cudaMemcpyKind kind_1d(cudaMemcpyKind kind, const void *to) {
   return there ? cudaMemcpyDeviceToDevice : kind;
 }
 
+static engine_copy in_a_row(void *to, const void *from, size_t bytes, cudaStream_t stream, bool async) {
+  return (engine_copy){.to = (uint64_t)(uintptr_t)to,
+                       .from = (uint64_t)(uintptr_t)from,
+                       .width = bytes,
+                       .height = 1,
+                       .depth = 1,
+                       .stream = stream,
+                       .async = async};
+}
+
 static cudaError_t copy_1d(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                            bool async) {
-  return run((engine_copy){.to = (uint64_t)(uintptr_t)to,
-                           .from = (uint64_t)(uintptr_t)from,
-                           .width = bytes,
-                           .height = 1,
-                           .depth = 1,
-                           .stream = stream,
-                           .async = async},
-             kind_1d(kind, to));
+  return run(in_a_row(to, from, bytes, stream, async), kind_1d(kind, to));
 }
 
 CUDART_PAIR(cudaMemcpy, _ptds, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind),
@@ -56,15 +59,9 @@ static cudaError_t copy_peer(void *to, int to_device, const void *from, int from
   cudaError_t error = engine_start();
   if (error || !bytes) return error;
   if (!cudart_is_device(to_device) || !cudart_is_device(from_device)) return cudaErrorInvalidDevice;
-  return run((engine_copy){.to = (uint64_t)(uintptr_t)to,
-                           .from = (uint64_t)(uintptr_t)from,
-                           .width = bytes,
-                           .height = 1,
-                           .depth = 1,
-                           .stream = stream,
-                           .async = async,
-                           .peer = !async},
-             cudaMemcpyDeviceToDevice);
+  engine_copy copy = in_a_row(to, from, bytes, stream, async);
+  copy.peer = !async;
+  return run(copy, cudaMemcpyDeviceToDevice);
 }
 CUDART_API cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
   return engine_return(copy_peer(to, to_device, from, from_device, bytes, cudaStreamLegacy, false));

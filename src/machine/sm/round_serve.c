@@ -49,8 +49,8 @@ struct round_server {
   ps length;
   round_threads *threads;
   /* the calendar */
-  ps width, at;         /* of a bucket, a power of two; where the first one that may have entries begins */
-  uint32_t width_shift; /* its logarithm */
+  uint32_t width_shift; /* the logarithm of a bucket's length */
+  ps at;                /* where the first one that may have entries begins */
   size_t waiting;
   asked_list buckets[BUCKETS];
   asked_list picked, spare; /* of a bucket: those that are served now; to sort in, */
@@ -116,7 +116,7 @@ static inline void exchange(asked_list *a, asked_list *b) {
 }
 
 /* The times of the list, some of which may be long before the bucket's, in no more pieces than there are places. False:
- * the list is not in order of the SMs, and of what each has asked. */
+ * the list is not in order of the SMs. What one SM has asked comes in order in any case. */
 static bool set_marks(round_server *v, const asked_list *list) {
   ps last = v->first = list->items[0].turn;
   bool by_sm = true;
@@ -451,9 +451,10 @@ void round_server_serve(round_server *v, ps end) {
   for (uint32_t empty = 0; v->waiting;) {
     asked_list *b = bucket_at(v, v->at);
     size_t waiting = v->waiting;
-    if (b->count) serve_bucket(v, b, end < v->at + v->width ? end : v->at + v->width);
-    if (end <= v->at + v->width) break; /* there may be more for this one */
-    v->at += v->width;
+    ps over = v->at + ((ps)1 << v->width_shift);
+    if (b->count) serve_bucket(v, b, end < over ? end : over);
+    if (end <= over) break; /* there may be more for this one */
+    v->at = over;
     empty = v->waiting == waiting ? empty + 1 : 0;
     if (empty < BUCKETS || !v->waiting) continue;
     ps first = first_ask(v);
@@ -503,7 +504,6 @@ round_server *round_server_create(sim *s, round_sm *sms, uint32_t sm_count, ps l
   v->length = length;
   v->threads = threads;
   while (length / BUCKETS_PER_ROUND >> v->width_shift > 1) v->width_shift++;
-  v->width = (ps)1 << v->width_shift;
   v->place_count = (sm_count > PLACES ? sm_count : PLACES) + 1;
   v->places = ff_alloc(v->place_count * sizeof *v->places);
   if (thread_count > 1 || s->measures) divide_up(v, s, thread_count, sm_count);
