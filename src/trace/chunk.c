@@ -250,13 +250,45 @@ static uint64_t products_or_halves(uint64_t *left) {
 
 bool trace_writer_has_units(const trace_writer *w) { return w->chunk->launch->chunks->program->units; }
 
-void trace_put_units(trace_writer *w) {
+#define COUNT_BITS(bits) ((UINT64_C(1) << (bits)) - 1)
+#define EACH_COUNT(bits) ((bits) | (uint64_t)(bits) << TRACE_UNIT_BITS | (uint64_t)(bits) << 2 * TRACE_UNIT_BITS)
+
+/* Whether all counts go into one UNITS, as they mostly do. */
+static inline bool fit_one(const trace_counts *u) {
+  const uint64_t *w = u->word, last = w[TRACE_UNIT_WORDS - 1],
+                 over = EACH_COUNT(COUNT_BITS(TRACE_UNIT_BITS) & ~UINT64_C(63));
+  bool one_kind = last < 32 || !(last & ~(UINT64_C(31) << TRACE_UNIT_BITS));
+  return one_kind && !((w[0] | w[1] | w[2]) & over);
+}
+
+static inline uint64_t packed(uint64_t three) { /* counts below 64, in 6 bits each */
+  return (three & 63) | (three >> TRACE_UNIT_BITS & 63) << 6 | (three >> 2 * TRACE_UNIT_BITS & 63) << 12;
+}
+
+static inline uint64_t one_of(const trace_counts *u) {
+  uint64_t last = u->word[TRACE_UNIT_WORDS - 1], half = last > 31;
+  return TRACE_UNITS | packed(u->word[0]) << 4 | packed(u->word[1]) << 22 | packed(u->word[2]) << 40 | half << 58 |
+         (half ? last >> TRACE_UNIT_BITS : last) << 59;
+}
+
+__attribute__((noinline)) static void put_many_units(trace_writer *w) {
   trace_counts *u = &w->units;
-  if (!trace_writer_has_units(w)) *u = (trace_counts){{0}};
   while (trace_counts_some(u)) {
     uint64_t word = TRACE_UNITS | products_or_halves(&u->word[TRACE_UNIT_WORDS - 1]) << 58;
     for (int i = 0; i < TRACE_UNIT_WORDS - 1; i++) word |= least_of(u->word[i], &u->word[i]) << (4 + 18 * i);
     *trace_room(w, 1) = word;
+  }
+}
+
+void trace_put_units(trace_writer *w) {
+  if (!trace_writer_has_units(w)) {
+    w->units = (trace_counts){{0}};
+  } else if (__builtin_expect(!fit_one(&w->units), 0)) {
+    put_many_units(w);
+  } else {
+    uint64_t word = one_of(&w->units);
+    w->units = (trace_counts){{0}};
+    if (word != TRACE_UNITS) *trace_room(w, 1) = word;
   }
 }
 

@@ -449,8 +449,53 @@ uint32_t pack_take(pack_coder *c, pack_view columns[PACK_COLUMNS], uint64_t *wor
   return take_lines(c, columns, s, words + 2, trace_access_lines(words[0])) ? 2 + trace_access_lines(words[0]) : 0;
 }
 
+/* An ISSUE and its UNITS on their way into a stream without marks. Where no mark follows they are written as they came;
+ * else, and where there are too many, they are the writer's pending ISSUE, with which the next one may be joined
+ * (trace_copy_word). */
+typedef struct issue_words {
+  uint64_t word[4];
+  uint32_t count; /* 0: none is on its way */
+  bool units;     /* the stream has UNITS */
+} issue_words;
+
+/* They are as if they had come by trace_copy_word. */
+static void issue_pends(issue_words *i, trace_writer *to) {
+  for (uint32_t n = 0; n < i->count; n++) trace_copy_word(to, i->word[n]);
+  i->count = 0;
+}
+
+static inline void issue_write(issue_words *i, trace_writer *to) {
+  if (!i->count) return;
+  uint64_t *at = trace_room(to, i->count);
+  for (uint32_t n = 0; n < i->count; n++) at[n] = i->word[n];
+  i->count = 0;
+}
+
+/* Any record but an ACCESS. */
+static inline void copy_word(issue_words *i, trace_writer *to, uint64_t word) {
+  trace_kind kind = trace_word_kind(word);
+  if (kind == TRACE_ISSUE && !to->joins && (trace_issue_count(word) || trace_issue_memory(word))) {
+    issue_write(i, to);
+    trace_flush_issue(to);
+    i->word[i->count++] = word;
+  } else if (kind == TRACE_UNITS && i->count && i->count < 4) {
+    if (i->units) i->word[i->count++] = word;
+  } else {
+    if (kind == TRACE_UNITS || kind == TRACE_ENTER || kind == TRACE_LEAVE) issue_pends(i, to);
+    else issue_write(i, to);
+    trace_copy_word(to, word);
+  }
+}
+
+static inline void copy_access(issue_words *i, trace_writer *to) {
+  issue_write(i, to);
+  trace_flush_issue(to);
+}
+
 bool pack_take_warp(pack_coder *c, pack_view columns[PACK_COLUMNS], trace_writer *to, bool marks, uint32_t *words_left,
                     uint64_t *instructions) {
+  issue_words issue = {.units = trace_writer_has_units(to)};
+  bool ended = false;
   while (*words_left) {
     uint32_t number;
     make_room(c);
@@ -461,14 +506,14 @@ bool pack_take_warp(pack_coder *c, pack_view columns[PACK_COLUMNS], trace_writer
     uint32_t lines = kind == TRACE_ACCESS ? trace_access_lines(word) : 0, words = kind == TRACE_ACCESS ? 2 + lines : 1;
     if (words > *words_left) break;
     *words_left -= words;
-    if (kind == TRACE_EXIT) return true;
+    if ((ended = kind == TRACE_EXIT)) break;
     if (kind == TRACE_ISSUE) *instructions += trace_issue_count(word);
     if (kind != TRACE_ACCESS) {
       if (marks) *trace_room(to, 1) = word;
-      else trace_copy_word(to, word);
+      else copy_word(&issue, to, word);
       continue;
     }
-    trace_flush_issue(to);
+    copy_access(&issue, to);
     uint64_t *at = trace_room(to, words);
     at[0] = word;
     slot *s = &c->slots.items[c->heads.items[number].slot];
@@ -478,5 +523,7 @@ bool pack_take_warp(pack_coder *c, pack_view columns[PACK_COLUMNS], trace_writer
     to->at = at; /* as if it had not begun */
     break;
   }
-  return false;
+  if (ended) issue_write(&issue, to);
+  else issue_pends(&issue, to);
+  return ended;
 }
