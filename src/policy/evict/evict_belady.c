@@ -8,9 +8,10 @@
  * victim. What was used by what ran when it was asked for, or has come to be, is used *now*: all such units are equal.
  * Where every unit that can go is used now, the future has nothing more to say, and the least recently used one goes.
  *
- *     soonest, farthest and oldest hold the same units, aside or not
- *     key in soonest == 2 x position of the next use, + 1 if that is now;  key in farthest == ~position, NOW if that is
- *     now key in oldest <= the unit's latest arrival or use */
+ *     farthest and oldest hold the same units, aside or not; soonest holds those of them that are used again
+ *     key in soonest == 2 x position of the next use, + 1 if that is now
+ *     key in farthest == ~position, NOW if that is now, ~FF_NEVER if there is none
+ *     key in oldest <= the unit's latest arrival or use */
 #include <stdlib.h>
 
 #include "policy/pages.h"
@@ -41,33 +42,42 @@ static void destroy(void *state) {
   free(b);
 }
 
-static uint64_t soon_key(uint64_t position, bool now) {
-  return position > UINT64_MAX / 2 - 1 ? UINT64_MAX - 1 : 2 * position + now;
-}
+static uint64_t soon_key(uint64_t position, bool now) { return 2 * position + now; }
 
-static void put(belady *b, const ff_view *view, uint64_t address) {
+/* Returns the unit's key in `soonest`, FF_NEVER if it is not used again. */
+static uint64_t put(belady *b, const ff_view *view, uint64_t address) {
   uint64_t position = view->next_position(view, address, b->soonest.unit_bytes);
+  if (position == FF_NEVER) {
+    units_drop(&b->soonest, address);
+    units_put(&b->farthest, address, ~FF_NEVER);
+    return FF_NEVER;
+  }
   bool now = position <= view->running_last;
   units_put(&b->soonest, address, soon_key(position, now));
   units_put(&b->farthest, address, now ? NOW : ~position);
+  return soon_key(position, now);
 }
 
 /* Asks again for every unit whose use has passed, or is now and was not: twice per use of it at most. */
 static void refresh(belady *b, const ff_view *view) {
   uint64_t passed = soon_key(view->running_first, true);
   for (unit first; units_count(&b->soonest) && (first = units_at(&b->soonest, 0)).key < passed;) {
-    put(b, view, first.address);
-    if (units_key(&b->soonest, first.address) == first.key) return; /* nothing runs that is as far as that */
+    if (put(b, view, first.address) == first.key) return; /* nothing runs that is as far as that */
   }
+}
+
+/* Of the units that can go none is used later than another unit of the set. */
+static bool all_equal(const belady *b) {
+  uint64_t farthest = units_at(&b->farthest, 0).key;
+  if (farthest == NOW || farthest == ~FF_NEVER) return farthest == NOW || !units_count(&b->soonest);
+  return units_at(&b->soonest, 0).key == soon_key(~farthest, false);
 }
 
 static void evict(void *state, ff_view *view, uint64_t bytes) {
   belady *b = state;
   refresh(b, view);
   if (!units_count(&b->farthest)) return;
-  uint64_t farthest = units_at(&b->farthest, 0).key, soonest = units_at(&b->soonest, 0).key;
-  bool all_equal = farthest == NOW || soonest == soon_key(~farthest, false);
-  if (all_equal) units_evict(&b->oldest, view, bytes, units_last_used);
+  if (all_equal(b)) units_evict(&b->oldest, view, bytes, units_last_used);
   else units_evict(&b->farthest, view, bytes, NULL);
 }
 
