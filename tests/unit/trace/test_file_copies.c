@@ -213,6 +213,99 @@ static void marks_are_left_out(void **state) {
   free(path);
 }
 
+/* ---- ISSUEs, their UNITS and marks between them ---- */
+
+/* What warp `warp` of the chunk has: each ISSUE with its UNITS added up, and the other words. Returns how many records
+ * there are. */
+typedef struct counted_word {
+  uint64_t word;
+  trace_counts units;
+} counted_word;
+
+static uint32_t counted_words(trace_reader *reader, trace_chunk *chunk, uint32_t warp, counted_word *out) {
+  trace_cursor cursor;
+  trace_cursor_open(reader, chunk, warp, &cursor);
+  for (uint32_t n = 0;; n++) {
+    out[n] = (counted_word){.word = *trace_cursor_next(reader, &cursor)};
+    if (trace_word_kind(out[n].word) == TRACE_ISSUE)
+      out[n].word = trace_cursor_issue(reader, &cursor, out[n].word, 0, &out[n].units);
+    if (trace_word_kind(out[n].word) != TRACE_EXIT) continue;
+    trace_cursor_close(reader, &cursor);
+    return n + 1;
+  }
+}
+
+/* A random stream of one warp; an EXIT is its last word. */
+static uint32_t make_words(uint64_t seed, uint64_t *words) {
+  uint32_t count = 0;
+  bool inside = false;
+  for (uint64_t n = 0; n < 60; n++) {
+    uint64_t r = mix(seed * 64 + n);
+    if (r % 8 < 5) {
+      uint64_t instructions = r / 8 % 16 ? 1 + r / 128 % 9000 : 0;
+      words[count++] = TRACE_ISSUE | instructions << 4 | (r / 1024 % 4 ? 0 : r / 4096 % 9000) << 20;
+      for (uint64_t u = 0; instructions && u < r / 65536 % 8; u++)
+        words[count++] = TRACE_UNITS | (mix(r + u) & ~UINT64_C(15) & ~(UINT64_C(63) << 58)) | mix(u + r) % 64 << 58;
+    } else if (r % 8 == 5) {
+      words[count++] = TRACE_WAIT | r / 8 % 4 << 32;
+    } else {
+      words[count++] = (inside ? TRACE_LEAVE : TRACE_ENTER) | UINT64_C(5) << 32;
+      inside = !inside;
+    }
+  }
+  words[count++] = TRACE_EXIT;
+  return count;
+}
+
+/* By pack_take_warp, in pieces of so many words (as frames end anywhere), and word by word: the same stream. */
+static void issues_are_copied(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 300; seed++) {
+    uint64_t words[1000], instructions = 0, want = 0;
+    uint32_t count = make_words(seed, words), piece = seed % 3 ? count : 1 + (uint32_t)(seed / 3 % 11);
+    pack_coder *coder = pack_coder_create();
+    pack_bytes columns[PACK_COLUMNS] = {0};
+    for (uint32_t i = 0; i < count; i++) pack_put(coder, columns, &words[i]);
+    pack_view views[PACK_COLUMNS];
+    for (int i = 0; i < PACK_COLUMNS; i++)
+      views[i] = (pack_view){columns[i].items, columns[i].count ? columns[i].items + columns[i].count : NULL};
+    pack_coder_reset(coder);
+    trace_program *program = trace_program_create(0);
+    trace_program_units(program, seed % 5 != 0);
+    trace_reader *reader = trace_reader_create(program);
+    trace_launch *launch = trace_launch_create(program, 1, 2);
+    trace_op_append(program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = launch});
+    trace_chunk *chunk = trace_chunk_begin(launch, 0);
+    trace_writer writer;
+    trace_chunk_writer(chunk, 0, &writer);
+    for (uint32_t left, done = 0; done < count; done += piece) {
+      left = count - done < piece ? count - done : piece;
+      assert_int_equal(pack_take_warp(coder, views, &writer, false, &left, &instructions), done + piece >= count);
+      assert_int_equal(left, 0);
+    }
+    trace_put_exit(&writer);
+    trace_chunk_writer(chunk, 1, &writer);
+    for (uint32_t i = 0; i + 1 < count; i++) {
+      trace_copy_word(&writer, words[i]);
+      if (trace_word_kind(words[i]) == TRACE_ISSUE) want += trace_issue_count(words[i]);
+    }
+    trace_put_exit(&writer);
+    trace_chunk_publish(chunk);
+    trace_launch_finish(launch);
+    trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
+    assert_int_equal(instructions, want);
+    chunk = trace_reader_chunk(reader, trace_reader_next_op(reader)->launch, 0);
+    counted_word copied[1000] = {0}, wanted[1000] = {0};
+    assert_int_equal(counted_words(reader, chunk, 0, copied), counted_words(reader, chunk, 1, wanted));
+    assert_memory_equal(copied, wanted, sizeof copied);
+    trace_reader_release(reader, chunk);
+    trace_reader_free(reader);
+    trace_program_free(program);
+    for (int i = 0; i < PACK_COLUMNS; i++) free(columns[i].items);
+    pack_coder_free(coder);
+  }
+}
+
 /* Records of version 1: the first word of an ENTER has its trips. */
 static void plain_marks(void **state) {
   (void)state;
@@ -294,6 +387,7 @@ int main(void) {
       cmocka_unit_test(parts_have_what_was_selected),
       cmocka_unit_test(marks_come_back),
       cmocka_unit_test(marks_are_left_out),
+      cmocka_unit_test(issues_are_copied),
       cmocka_unit_test(plain_marks),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

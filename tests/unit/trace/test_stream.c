@@ -280,6 +280,41 @@ static void test_units_of_an_issue_add_up(void **state) {
   trace_program_free(program);
 }
 
+/* Whatever the counts, their UNITS add up to them, and there are no more than it takes. */
+static void test_any_units_add_up(void **state) {
+  static const uint32_t most[4] = {2, 64, 130, 900};
+  for (uint64_t seed = 0; seed < 400; seed++) {
+    uint32_t want[TRACE_UNIT_COUNT], words = 0, last = 0;
+    trace_counts all = {{0}}, read = {{0}};
+    for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) {
+      uint64_t r = mix(seed * 16 + u);
+      want[u] = r % 3 ? (uint32_t)(r / 3 % most[seed % 4]) : 0;
+      all.word[u / 3] += (uint64_t)want[u] << u % 3 * TRACE_UNIT_BITS;
+      if (u < TRACE_PRODUCTS && words < (want[u] + 62) / 63) words = (want[u] + 62) / 63;
+      if (u >= TRACE_PRODUCTS) last += (want[u] + 30) / 31;
+    }
+    if (words < last) words = last;
+    trace_program *program = trace_program_create(0);
+    trace_program_units(program, true);
+    trace_reader *reader = trace_reader_create(program);
+    trace_chunk *chunk = counted(program, reader, 900, &all);
+    trace_cursor cursor;
+    trace_cursor_open(reader, chunk, 0, &cursor);
+    assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), TRACE_ISSUE);
+    for (uint32_t n = 0; n < words; n++) {
+      uint64_t word = *trace_cursor_next(reader, &cursor);
+      assert_int_equal(trace_word_kind(word), TRACE_UNITS);
+      trace_add_units(&read, word);
+    }
+    for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) assert_int_equal(trace_count(&read, (trace_unit)u), want[u]);
+    assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), TRACE_EXIT);
+    trace_cursor_close(reader, &cursor);
+    trace_reader_release(reader, chunk);
+    trace_reader_free(reader);
+    trace_program_free(program);
+  }
+}
+
 /* Only counts of products and half precision are further ones: without them a recording is as older ones are. */
 static void test_units_without_further_counts(void **state) {
   static const struct {
@@ -708,6 +743,7 @@ int main(void) {
       cmocka_unit_test(test_memory_is_used_again),
       cmocka_unit_test(test_out_of_order_publishing),
       cmocka_unit_test(test_units_of_an_issue_add_up),
+      cmocka_unit_test(test_any_units_add_up),
       cmocka_unit_test(test_units_without_further_counts),
       cmocka_unit_test(test_late_waits_can_be_left_out),
       cmocka_unit_test(test_too_many_units_end),
