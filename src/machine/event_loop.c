@@ -23,7 +23,7 @@ static inline warp *warp_at(const event_heap *heap, const warp_table *warps, uin
  * their accesses look into do not fit there): first the warp itself, then what it will look at, in the order in which
  * one says where the next is. */
 static inline void prefetch_warp(const warp *w) {
-  for (size_t byte = 0; byte < offsetof(warp, ring); byte += 64) __builtin_prefetch((const char *)w + byte);
+  for (size_t byte = 0; byte < offsetof(warp, group_arrival); byte += 64) __builtin_prefetch((const char *)w + byte);
 }
 
 static inline void prefetch_records(const warp *w) {

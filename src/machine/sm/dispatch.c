@@ -24,7 +24,9 @@
  *     sm         each on its own SMs; with `borrow` also on those of a tenant that has nothing to run, until it has */
 #include "machine/sm/dispatch.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "machine/answers.h"
 #include "machine/host/link.h"
@@ -220,6 +222,14 @@ static ps place_taken(device *d, sm *m, ps time, const timing *t) {
   return start;
 }
 
+/* Nothing is known of the warp; what it sets before it looks at it stays as it is: of a GPU's warps that is more than
+ * the host's caches have. */
+static void warp_clear(warp *w, bool rounds) {
+  memset(w, 0, offsetof(warp, group_arrival));
+  if (ff_check_level >= 2) memset(w->group_arrival, 0xff, offsetof(warp, open) - offsetof(warp, group_arrival));
+  if (rounds) memset(w->open, 0, sizeof w->open);
+}
+
 static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   block *b = q->free_blocks;
   if (b) {
@@ -252,13 +262,13 @@ static void block_start(dispatcher *q, sm *m, kernel *k, ps time) {
   for (uint32_t i = 0; i < k->warps_per_block; i++) {
     warp *w = warp_take(&q->d->warps, &q->d->arena);
     uint32_t index = w->index;
-    *w = (warp){.block = b,
-                .index = index,
-                .number = i,
-                .sm = m,
-                .counters = counters,
-                .counted = counters,
-                .scheduler = &m->schedulers[m->next_scheduler++ % q->spec->schedulers]};
+    warp_clear(w, m->round != NULL);
+    w->block = b;
+    w->index = index;
+    w->number = i;
+    w->sm = m;
+    w->counters = w->counted = counters;
+    w->scheduler = &m->schedulers[m->next_scheduler++ % q->spec->schedulers];
     trace_cursor_open(q->reader, chunk, i, &w->cursor);
     warp_wake_at(m, start + q->t->block_start, index);
   }

@@ -55,15 +55,16 @@ typedef struct warp {
   uint32_t waiting_units; /* far-faults it waits for */
   uint32_t next;          /* in a barrier's list, or in the load/store unit's */
   uint32_t groups;        /* of copies, so far */
-  ps copied;              /* when all that it has copied so far is there; and by the end of a group: */
-  ps group_arrival[COPY_GROUPS];
-  ps ring[LOAD_RING];
+  ps copied;              /* when all that it has copied so far is there */
   /* in rounds (rounds.h): */
-  uint16_t open[LOAD_RING]; /* lines of that load whose arrival is not known yet; */
-  uint32_t open_copies;     /* of asynchronous copies */
-  uint32_t parked;          /* 1 + the place in `ring` of the load that it waits for; */
-  uint32_t parked_order;    /* its turn, among events at the same time, when that has arrived; */
-  ps parked_at;             /* since when. 0: it does not wait for one */
+  uint32_t open_copies;  /* of asynchronous copies, lines whose arrival is not known yet */
+  uint32_t parked;       /* 1 + the place in `ring` of the load that it waits for; 0: it does not wait for one */
+  uint32_t parked_order; /* its turn, among events at the same time, when that has arrived; */
+  ps parked_at;          /* since when */
+  /* of what it has made, and unset before: */
+  ps group_arrival[COPY_GROUPS]; /* as `copied`, by the end of a group */
+  ps ring[LOAD_RING];
+  uint16_t open[LOAD_RING]; /* in rounds: lines of that load whose arrival is not known yet */
 } warp;
 
 typedef struct warp_list {

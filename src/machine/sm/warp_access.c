@@ -90,13 +90,13 @@ static bool round_begins(access_path *a, warp *w, const uint64_t *record, ps *ti
 bool access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   if (!trace_access_lines(*record)) return true; /* no lane was active */
   if (a->round && !round_begins(a, w, record, time)) return false;
-  if (trace_access_is_load(*record)) { /* the load before the last LOAD_RING must have arrived */
-    ps oldest = w->ring[w->loads % LOAD_RING];
-    if (oldest > *time) {
-      w->counters->warp_stall_ps += oldest - *time;
-      *time = oldest;
+  if (trace_access_is_load(*record)) {
+    ps *arrival = &w->ring[w->loads % LOAD_RING];
+    if (w->loads >= LOAD_RING && *arrival > *time) { /* the load before the last LOAD_RING must have arrived */
+      w->counters->warp_stall_ps += *arrival - *time;
+      *time = *arrival;
     }
-    w->ring[w->loads % LOAD_RING] = 0;
+    *arrival = 0;
   }
   count_access(a, w, record, *time);
   w->record = record;
