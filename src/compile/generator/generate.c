@@ -73,6 +73,20 @@ static value half(generator *g, value v, uint32_t lanes, uint32_t from) {
   return LLVMBuildShuffleVector(g->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(pick, lanes), "");
 }
 
+/* i1: is one of these bits set? They are in as many lanes as AVX2 has in one register. */
+static value any_bit(generator *g, value v) {
+  v = LLVMBuildBitCast(g->b, v, LLVMVectorType(g->i64, 4), "");
+  value arguments[2] = {v, v};
+  return LLVMBuildICmp(g->b, LLVMIntEQ, gen_intrinsic(g, "llvm.x86.avx.ptestz.256", NULL, 0, arguments, 2),
+                       gen_i32(g, 0), "");
+}
+
+static value fold(generator *g, value v, uint32_t lanes) { /* to so many, by OR */
+  for (uint32_t now = LLVMGetVectorSize(LLVMTypeOf(v)); now > lanes; now /= 2)
+    v = LLVMBuildOr(g->b, half(g, v, now / 2, 0), half(g, v, now / 2, now / 2), "");
+  return v;
+}
+
 /* Without mask registers, what differs is brought into one register and tested there: putting a bit of each comparison
  * together takes twice as long. */
 value gen_same(generator *g, value x, value y) {
@@ -80,14 +94,19 @@ value gen_same(generator *g, value x, value y) {
     value bits = gen_bits(g, LLVMBuildICmp(g->b, LLVMIntEQ, x, y, ""));
     return LLVMBuildICmp(g->b, LLVMIntEQ, bits, gen_i32(g, UINT32_MAX), "");
   }
-  uint32_t lanes = LLVMGetVectorSize(LLVMTypeOf(x)), whole = LLVMGetElementType(LLVMTypeOf(x)) == g->i32 ? 8 : 4;
-  value apart = LLVMBuildXor(g->b, x, y, "");
-  for (; lanes > whole; lanes /= 2)
-    apart = LLVMBuildOr(g->b, half(g, apart, lanes / 2, 0), half(g, apart, lanes / 2, lanes / 2), "");
-  apart = LLVMBuildBitCast(g->b, apart, LLVMVectorType(g->i64, 4), "");
-  value arguments[2] = {apart, apart};
-  return LLVMBuildICmp(g->b, LLVMIntNE, gen_intrinsic(g, "llvm.x86.avx.ptestz.256", NULL, 0, arguments, 2),
-                       gen_i32(g, 0), "");
+  value apart = fold(g, LLVMBuildXor(g->b, x, y, ""), LLVMGetElementType(LLVMTypeOf(x)) == g->i32 ? 8 : 4);
+  return LLVMBuildNot(g->b, any_bit(g, apart), "");
+}
+
+/* One comparison asks two numbers. */
+value gen_any_nan(generator *g, value v) {
+  value none =
+      LLVMBuildFCmp(g->b, LLVMRealUNO, half(g, v, EXEC_LANES / 2, 0), half(g, v, EXEC_LANES / 2, EXEC_LANES / 2), "");
+  if (g->wide_vectors && !g->emulated) {
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, EXEC_LANES / 2);
+    return LLVMBuildICmp(g->b, LLVMIntNE, LLVMBuildBitCast(g->b, none, bits, ""), LLVMConstInt(bits, 0, false), "");
+  }
+  return any_bit(g, fold(g, LLVMBuildSExt(g->b, none, LLVMVectorType(g->i64, EXEC_LANES / 2), ""), 4));
 }
 
 void gen_set_attributes(generator *g) {

@@ -117,6 +117,7 @@ value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t
 value gen_lanes(generator *g, value bits);      /* i32 -> <32 x i1> */
 value gen_bits(generator *g, value lanes);      /* <32 x i1> -> i32 */
 value gen_same(generator *g, value x, value y); /* vectors of integers: are they equal in all lanes? */
+value gen_any_nan(generator *g, value v);       /* of f64: is one of them a NaN? */
 void gen_set_attributes(generator *g);          /* of g->function */
 LLVMBasicBlockRef gen_block(generator *g, const char *name);
 enum { GEN_MOSTLY = 2, GEN_NEARLY_ALWAYS = 2000 };
