@@ -61,6 +61,28 @@ static uint32_t meet(core_warp *w, const exec_instr *i) {
   return place_in(w, frame);
 }
 
+/* What lanes of 64 bits have, four at a time: `first` in lane 0, and `step` more in each. A multiplication of 64 bits
+ * for every lane would take most of the time. */
+typedef uint64_t four_lanes __attribute__((vector_size(32)));
+typedef four_lanes four_cells __attribute__((may_alias, aligned(32)));
+
+#define FIRST_FOUR(first, step) \
+  { first, (first) + (step), (first) + 2 * (step), (first) + 3 * (step) }
+
+static bool linear_64(const unsigned char *cells, uint64_t step) {
+  const four_cells *value = (const four_cells *)(const void *)cells;
+  uint64_t first = value[0][0];
+  four_lanes here = FIRST_FOUR(first, step), apart = {0};
+  for (uint32_t n = 0; n < EXEC_LANES / 4; n++, here += 4 * step) apart |= value[n] ^ here;
+  return !(apart[0] | apart[1] | apart[2] | apart[3]);
+}
+
+static void put_linear_64(unsigned char *cells, uint64_t first, uint64_t step) {
+  four_cells *value = (four_cells *)(void *)cells;
+  four_lanes here = FIRST_FOUR(first, step);
+  for (uint32_t n = 0; n < EXEC_LANES / 4; n++, here += 4 * step) value[n] = here;
+}
+
 /* All lanes are the same, or as the step says, or the answer is not needed. */
 static bool collect(const core_warp *w, const uint32_t *places, uint64_t *values, uint32_t at) {
   bool known = at & EXEC_NATIVE_KNOWN;
@@ -74,7 +96,7 @@ static bool collect(const core_warp *w, const uint32_t *places, uint64_t *values
     } else if (*places & 1) {
       const uint64_t *value = (const uint64_t *)(const void *)cells;
       uint64_t step = (uint64_t)(int64_t)(int32_t)places[2];
-      if (!known) EVERY_LANE apart |= value[l] ^ (value[0] + l * step);
+      if (!known) apart |= !linear_64(cells, step);
       values[places[1]] = value[0];
     } else {
       const uint32_t *value = (const uint32_t *)(const void *)cells;
@@ -92,7 +114,7 @@ static void spread(core_warp *w, const uint32_t *places, const uint64_t *values)
     uint64_t value = values[places[1]], step = (uint64_t)(int64_t)(int32_t)places[2];
     /* of a predicate only that bit was written */
     if (*places & 2) *(uint32_t *)(void *)cells = value & 1 ? UINT32_MAX : 0;
-    else if (*places & 1) EVERY_LANE((uint64_t *)(void *)cells)[l] = value + l * step;
+    else if (*places & 1) put_linear_64(cells, value, step);
     else EVERY_LANE((uint32_t *)(void *)cells)[l] = (uint32_t)value + (uint32_t)l * (uint32_t)step;
   }
 }

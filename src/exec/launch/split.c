@@ -31,42 +31,50 @@ void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_fram
 
 void core_drop_split(core_warp *w, uint32_t index) { w->others[index] = w->others[--w->other_count]; }
 
-static inline void run_split(core_warp *w, uint32_t index) {
-  exec_split *split = &w->others[index];
+/* The runnable splits, in one look at all of them. */
+typedef struct first_splits {
+  uint64_t key, next_key; /* the smallest, and the smallest of the others; EXEC_NO_KEY: there is none */
+  uint32_t index, count;  /* of the first one with the smallest key; how many there are */
+} first_splits;
+
+static inline first_splits find_first(const core_warp *w) {
+  first_splits f = {.key = EXEC_NO_KEY, .next_key = EXEC_NO_KEY};
+  for (uint32_t s = 0; s < w->other_count; s++) {
+    const exec_split *split = &w->others[s];
+    if (split->state != SPLIT_READY) continue;
+    uint64_t key = core_key(split->frame, split->pc);
+    f.count++;
+    if (key < f.key) {
+      f.next_key = f.key;
+      f.key = key;
+      f.index = s;
+    } else if (key < f.next_key) {
+      f.next_key = key;
+    }
+  }
+  return f;
+}
+
+static inline void run_split(core_warp *w, const exec_split *split) {
   w->active = split->mask;
   w->active_count = core_lane_count(split->mask);
   w->pc = split->pc;
   w->frame = split->frame;
   w->looks = 0;
   w->segment = split->pc->index;
-  core_drop_split(w, index);
   core_mark_check(w);
 }
 
 bool core_pick(core_warp *w) {
-  if (w->other_count == 1 && w->others[0].state == SPLIT_READY) { /* the usual case */
-    w->rotated = 0;
-    run_split(w, 0);
-    w->next_key = EXEC_NO_KEY;
-    w->ready_count = 0;
-    return true;
-  }
-  uint64_t smallest = EXEC_NO_KEY;
-  uint32_t found = 0;
-  for (uint32_t s = 0; s < w->other_count; s++) {
-    const exec_split *split = &w->others[s];
-    if (split->state != SPLIT_READY) continue;
-    uint64_t key = core_key(split->frame, split->pc);
-    if (key < smallest) {
-      smallest = key;
-      found = s;
-    }
-  }
+  first_splits f = find_first(w);
   w->active = 0;
   w->rotated = 0;
-  if (smallest == EXEC_NO_KEY) return false;
-  run_split(w, found);
-  core_update_ready(w);
+  if (f.key == EXEC_NO_KEY) return false;
+  exec_split split = w->others[f.index];
+  core_drop_split(w, f.index);
+  w->next_key = f.next_key;
+  w->ready_count = f.count - 1;
+  run_split(w, &split);
   return true;
 }
 
@@ -86,14 +94,16 @@ void core_switch(core_warp *w) {
   }
   w->active_count = core_lane_count(w->active);
   if (w->inside) w->inside |= w->active; /* lanes that were in the region before are in it again */
-  core_update_ready(w);
-  if (w->next_key >= key || w->rotated) return;
-  uint32_t mask = w->active;
-  const exec_instr *pc = w->pc;
-  exec_frame *frame = w->frame;
-  w->active = 0;
-  core_add_ready(w, mask, pc, frame);
-  core_pick(w);
+  first_splits f = find_first(w);
+  w->next_key = f.key;
+  w->ready_count = f.count;
+  if (f.key >= key || w->rotated) return;
+  /* the two change places: none of the others stands where the running one does */
+  exec_split split = w->others[f.index];
+  w->others[f.index] =
+      (exec_split){.mask = w->active, .state = SPLIT_READY, .last = w->clock, .pc = w->pc, .frame = w->frame};
+  w->next_key = key < f.next_key ? key : f.next_key;
+  run_split(w, &split);
 }
 
 void core_diverge(core_warp *w, const exec_instr *i, uint32_t taken) {
@@ -124,7 +134,9 @@ void core_rotate(core_warp *w) {
   const exec_instr *pc = w->pc;
   exec_frame *frame = w->frame;
   core_count(w, pc->index);
-  run_split(w, found);
+  exec_split split = w->others[found];
+  core_drop_split(w, found);
+  run_split(w, &split);
   w->clock++;
   core_add_ready(w, mask, pc, frame);
   core_update_ready(w);
