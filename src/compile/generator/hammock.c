@@ -8,8 +8,10 @@
  * round it is seen whether the turn could end in it; then the lanes are left to what runs parted lanes.
  *
  * That is the order in which the interpreter runs these lanes (ranks rise from block to block, and
- * no other split stands in between), so memory, counters and the running split are afterwards what they would be. Only
- * launches that are told of no access take this way: what is told looks at the running split.
+ * no other split stands in between), so memory, counters and the running split are afterwards what they would be. In
+ * the body for any lanes other splits may wait: then the region is executed here if the first of them stands no earlier
+ * than where all ways meet. Only launches that are told of no access take this way: what is told looks at the running
+ * split.
  *
  * Values pass from block to block through the frame, under the block's mask; those that were one for all lanes before
  * the branch, or linear, stay that up to the block that writes them. Their slots are often others' behind their last
@@ -42,9 +44,10 @@ typedef struct hammock {
   uint64_t *changed;
 } hammock;
 
-/* Does the plan take something for one number behind the region that the region writes? Then it is not for here. */
+/* Does code for full warps take something for one number behind the region that the region writes? Then it is not for
+ * here. */
 static bool spoils(const hammock *h) {
-  for (uint32_t s = 0; s < h->p->slot_count; s++)
+  for (uint32_t s = 0; s < h->p->slot_count && h->g->full; s++)
     if (plan_has(h->plan->written, s) && plan_passes(h->p, h->plan->meet, s)) return true;
   return false;
 }
@@ -56,6 +59,12 @@ static void count_up_to(generator *g, uint32_t end, uint32_t next) {
   value passed = LLVMBuildSub(g->b, gen_i32(g, end), gen_read(g, g->i32, g->segment), "");
   gen_count_part(g, LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, ""), gen_read(g, g->i32, g->lane_count));
   LLVMBuildStore(g->b, gen_i32(g, next), g->segment);
+}
+
+/* The lanes that run from here on. */
+static void run_lanes(generator *g) {
+  LLVMBuildStore(g->b, g->active, g->lanes);
+  LLVMBuildStore(g->b, gen_intrinsic(g, "llvm.ctpop", &g->i32, 1, &g->active, 1), g->lane_count);
 }
 
 static uint32_t index_of(const hammock *h, uint32_t block) { return h->p->code[h->p->blocks[block].first].index; }
@@ -122,8 +131,7 @@ static void begin_part(const hammock *h) {
     g->slots[s] = (gen_slot){.scalar = outer->scalar, .affine = outer->affine, .stale = !in_frame};
   }
   g->mask = gen_lanes(g, g->active);
-  LLVMBuildStore(g->b, g->active, g->lanes);
-  LLVMBuildStore(g->b, gen_intrinsic(g, "llvm.ctpop", &g->i32, 1, &g->active, 1), g->lane_count);
+  run_lanes(g);
 }
 
 static void end_part(const hammock *h, const plan_block *block) {
@@ -174,7 +182,7 @@ static void hand_uniform(const hammock *h) {
  * ways lead there. */
 static bool belongs_in_frame(const hammock *h, uint32_t slot) {
   if (plan_has(h->plan->written, slot)) return plan_has(h->p->blocks[h->branch].live_out, slot);
-  return plan_has(h->p->blocks[h->plan->meet].live_in, slot) && !plan_passes(h->p, h->plan->meet, slot);
+  return plan_has(h->p->blocks[h->plan->meet].live_in, slot) && !(h->g->full && plan_passes(h->p, h->plan->meet, slot));
 }
 
 static void begin(hammock *h, value taken) {
@@ -214,9 +222,9 @@ static void parts(hammock *h) {
 static void end(hammock *h) {
   generator *g = h->g;
   pop_lanes(g, &h->outer);
-  hand_uniform(h);
+  if (g->full) hand_uniform(h);
   gen_store(g, gen_i32(g, 0), gen_at(g, g->warp, g->at->warp_rotation), 4); /* as where lanes are together again */
-  LLVMBuildStore(g->b, gen_i32(g, EXEC_LANES), g->lane_count);
+  run_lanes(g);
   LLVMBuildStore(g->b, gen_i32(g, index_of(h, h->plan->meet)), g->segment);
   gen_call_flush(g);
   LLVMBuildBr(g->b, g->edges[h->plan->meet]);
@@ -232,10 +240,12 @@ static void give_up(hammock *h, value lanes) {
   lanes_scope copy;
   push_lanes(g, &copy); /* the region's blocks are still to be ended with what they know */
   memcpy(g->slots, h->outer.slots, h->p->slot_count * sizeof *g->slots);
-  g->full = true;
+  g->full = h->outer.full;
+  g->active = h->outer.active;
+  g->mask = h->outer.mask;
   g->masked = false;
   g->now = block->end - 1;
-  LLVMBuildStore(g->b, gen_i32(g, EXEC_LANES), g->lane_count);
+  run_lanes(g);
   LLVMBuildStore(g->b, gen_i32(g, n->index + 1), g->segment);
   gen_add_to(g, g->at->warp_diverged, g->i64, gen_i64(g, UINT64_MAX)); /* it is counted again */
   uint64_t *live = ff_alloc(h->p->words * sizeof *live);
@@ -243,7 +253,7 @@ static void give_up(hammock *h, value lanes) {
   gen_write_stale(g, live, true);
   free(live);
   bool back = h->p->block_of[n->target] == h->plan->inside[0];
-  gen_part(g, back ? lanes : LLVMBuildNot(g->b, lanes, ""));
+  gen_part(g, back ? lanes : LLVMBuildAnd(g->b, g->active, LLVMBuildNot(g->b, lanes, ""), ""));
   pop_lanes(g, &copy);
 }
 
@@ -272,17 +282,26 @@ static void execute(hammock *h, value taken) {
   end(h);
 }
 
+/* i1: may the region be executed here now? NULL: always. */
+static value may_run(const hammock *h) {
+  generator *g = h->g;
+  value may = h->plan->starts ? LLVMBuildNot(g->b, g->starting, "") : NULL;
+  if (g->full) return may;
+  value rank = gen_i64(g, h->p->code[h->p->blocks[h->plan->meet].first].rank),
+        alone = LLVMBuildICmp(g->b, LLVMIntSGE, gen_read(g, g->i64, g->below), rank, "");
+  return may ? LLVMBuildAnd(g->b, may, alone, "") : alone;
+}
+
 bool gen_hammock(generator *g, uint32_t b, value taken) {
   hammock h = {.g = g, .p = g->plan, .plan = g->plan->blocks[b].hammock, .branch = b};
-  if (!h.plan || !g->full || g->watched || plan_branches_together(h.p, b) || h.plan->instructions > g->hammock_room ||
-      spoils(&h))
+  if (!h.plan || g->watched || plan_branches_together(h.p, b) || h.plan->instructions > g->hammock_room || spoils(&h))
     return false;
-  value is = h.plan->starts ? LLVMBuildNot(g->b, g->starting, "") : NULL; /* NULL: always */
-  LLVMBasicBlockRef here = gen_block(g, "hammock"), apart = is ? gen_block(g, "apart") : NULL;
-  if (is) LLVMBuildCondBr(g->b, is, here, apart);
+  value may = may_run(&h);
+  LLVMBasicBlockRef here = gen_block(g, "hammock"), apart = may ? gen_block(g, "apart") : NULL;
+  if (may) LLVMBuildCondBr(g->b, may, here, apart);
   else LLVMBuildBr(g->b, here);
   LLVMPositionBuilderAtEnd(g->b, here);
   execute(&h, taken);
-  if (is) LLVMPositionBuilderAtEnd(g->b, apart);
-  return !is;
+  if (may) LLVMPositionBuilderAtEnd(g->b, apart);
+  return !may;
 }
