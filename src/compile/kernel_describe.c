@@ -98,7 +98,7 @@ typedef struct describer {
   const handler_table *handlers;
   FF_VEC(native_instr) instrs;
   FF_VEC(native_operand) operands;
-  FF_VEC(uint32_t) waits; /* places in the frame */
+  FF_VEC(uint32_t) waits; /* places in the frame; targets */
   uint32_t watch;
   bool any;
   native_operand writes[16];
@@ -404,6 +404,14 @@ static void describe_flow(describer *d, const exec_instr *i) {
       add_write(d, call->results[r].offset + word * EXEC_SLOT, 4);
 }
 
+static void describe_branches(describer *d, const exec_instr *i) {
+  if (i->guard != EXEC_NO_GUARD || !i->aux) return;
+  d->now.op = NATIVE_BRANCH_INDEXED;
+  d->now.target = (uint32_t)d->waits.count;
+  add_read(d, i->src[0], 4);
+  for (uint32_t t = 0; t < i->aux; t++) FF_PUSH(&d->waits, ((const uint32_t *)i->side)[t]);
+}
+
 static bool is_access(const exec_function *f, const exec_instr *i) {
   if (i->unit != EXEC_UNIT_MEMORY || !i->side || i->index >= f->source->instr_count) return false;
   const ptx_instr *instr = &f->source->instrs[i->index];
@@ -469,6 +477,7 @@ static void describe_instr(describer *d, const exec_instr *i) {
   case EXEC_FLOW_GUARDED: describe_computing(d, i); break;
   case EXEC_FLOW_BRA: n->op = NATIVE_BRANCH; break;
   case EXEC_FLOW_BRA_IF: n->op = NATIVE_BRANCH_IF; break;
+  case EXEC_FLOW_BRX: describe_branches(d, i); break;
   case EXEC_FLOW_SYNC:
     if (i->guard == EXEC_NO_GUARD && ((const exec_sync *)i->side)->kind <= EXEC_SYNC_ELECT) describe_sync(d, i);
     break;
@@ -553,6 +562,7 @@ static const native_layout layout = {
     AT(api_passes, exec_native_api, passes),
     AT(api_diverge, exec_native_api, diverge),
     AT(api_meet, exec_native_api, meet),
+    AT(api_indexed, exec_native_api, indexed),
     AT(api_masked, exec_native_api, masked),
     .instr_bytes = sizeof(exec_instr),
 };

@@ -4,7 +4,7 @@
  * the pool of constants, where the code reads it. Both ends are of one build (NATIVE_VERSION and the compiler's own
  * identity are part of the key), so structs are written as they are; unused bytes are zero.
  *
- *   header, functions, instructions, operands, waits: arrays one after the other */
+ *   header, functions, instructions, operands, waits (and lists of targets): arrays one after the other */
 #ifndef FF_COMPILE_REQUEST_H
 #define FF_COMPILE_REQUEST_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NATIVE_MAGIC 0x4646524eu /* "NRFF" */
-#define NATIVE_VERSION 15u
+#define NATIVE_VERSION 16u
 #define NATIVE_NONE UINT32_MAX
 
 typedef enum native_op {
@@ -22,7 +22,8 @@ typedef enum native_op {
   NATIVE_NOTHING,
   NATIVE_BRANCH,
   NATIVE_BRANCH_IF,
-  NATIVE_SYNC, /* its handler, if all live lanes are here; else the interpreter */
+  NATIVE_BRANCH_INDEXED, /* brx.idx: its targets are `aux` of the waits, from `target` on */
+  NATIVE_SYNC,           /* its handler, if all live lanes are here; else the interpreter */
   /* of code for full warps, in which all lanes are there: shfl whose b and c are constants, the second and third
    * source, aux: the mode; bar.warp.sync. Both read the mask too, which only the interpreter looks at */
   NATIVE_SHUFFLE,
@@ -105,7 +106,7 @@ typedef struct native_layout {
   uint32_t record_address, record_readable, record_writable, launch_grid, launch_block, block_ctaid;
   uint32_t writer_issue, writer_sfu, writer_fp64, writer_units; /* of the warp's trace_writer */
   uint32_t api_guarded, api_collect, api_spread, api_count, api_waits, api_mark, api_row, api_one, api_scattered,
-      api_conflicts, api_passes, api_diverge, api_meet, api_masked;
+      api_conflicts, api_passes, api_diverge, api_meet, api_indexed, api_masked;
 } native_layout;
 
 typedef struct native_request {
@@ -115,6 +116,7 @@ typedef struct native_request {
   /* any: the bodies for any lanes are wanted; else those for full warps (exec/launch/native.h) */
   uint32_t watch, any;
   uint32_t wide; /* the form that is made for AVX-512, with another processor's instructions */
+  uint32_t unused;
 } native_request;
 _Static_assert(sizeof(native_request) % 8 == 0, "instructions, which have 64-bit fields, come behind it");
 

@@ -533,12 +533,15 @@ static inline bool core_records(const core_launch *launch) { return launch->trac
 /* Is it wanted where accesses of global memory go? */
 static inline bool core_tells_places(const core_warp *w) { return w->trace || w->touched; }
 
-/* By sums of ever more bits: without an instruction for it, the compiler's own way is a call. */
+/* By sums of ever more bits: without an instruction for it, the compiler's own way is a call. (It knows the shorter
+ * ways to write this, and makes them that call.) */
 static inline uint32_t core_lane_count(uint32_t mask) {
   if (mask == EXEC_ALL_LANES) return EXEC_LANES;
-  mask -= mask >> 1 & 0x55555555u;
+  mask = (mask & 0x55555555u) + (mask >> 1 & 0x55555555u);
   mask = (mask & 0x33333333u) + (mask >> 2 & 0x33333333u);
-  return ((mask + (mask >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+  mask = (mask & 0x0f0f0f0fu) + (mask >> 4 & 0x0f0f0f0fu);
+  mask += mask >> 8;
+  return (mask + (mask >> 16)) & 63u;
 }
 
 /* ---- splits (split.c): rare events of the interpreter loop ---- */
@@ -554,6 +557,9 @@ void core_switch(core_warp *w);
 /* Some of the running split's lanes branch at i, `taken`, the others go on behind it: the split that comes first
  * runs. */
 void core_diverge(core_warp *w, const exec_instr *i, uint32_t taken);
+/* The running split's lanes branch by their index into the targets of i, a brx.idx: those of the first lane's run, the
+ * others are runnable. */
+void core_branch_indexed(core_warp *w, const exec_instr *i);
 /* No split is running: makes the runnable one with the smallest key run. False: there is none. */
 bool core_pick(core_warp *w);
 /* Another runnable split gets a while, whatever its key. */

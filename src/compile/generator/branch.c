@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Branches: taken by all lanes, by none, or by some. In the last case short regions are executed under masks
- * (hammock.c); else the frame gets everything, and the lanes that come first go on (emit_split.c). */
+ * (hammock.c); else the frame gets everything, and the lanes that come first go on (emit_split.c). By an index, too. */
 #include "compile/generator/generate.h"
 
 #include "exec/launch/native.h"
@@ -48,4 +48,46 @@ void gen_branch_if(generator *g, const native_instr *n, const plan_block *block)
   gen_go_to(g, block->end);
   LLVMPositionBuilderAtEnd(g->b, taken);
   gen_take(g, n);
+}
+
+/* The index of one of the lanes that run; *same: all of them have it. */
+static value common_index(generator *g, uint32_t k, value *same) {
+  value index = gen_vector(g, k);
+  if (g->full) {
+    value first = LLVMBuildExtractElement(g->b, index, gen_i32(g, 0), "");
+    *same = gen_same(g, index, gen_splat(g, first));
+    return first;
+  }
+  value arguments[2] = {g->active, LLVMConstInt(g->i1, 1, false)};
+  value lane = gen_intrinsic(g, "llvm.cttz", &g->i32, 1, arguments, 2);
+  value offset = LLVMBuildZExt(g->b, LLVMBuildShl(g->b, lane, gen_i32(g, 2), ""), g->i64, "");
+  value first = gen_load(g, g->i32, LLVMBuildGEP2(g->b, g->i8, gen_in_memory(g, index), &offset, 1, ""), 4);
+  value others = gen_bits(g, LLVMBuildICmp(g->b, LLVMIntNE, index, gen_splat(g, first), ""));
+  *same = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildAnd(g->b, others, g->active, ""), gen_i32(g, 0), "");
+  return first;
+}
+
+void gen_branch_indexed(generator *g, const native_instr *n, const plan_block *block) {
+  const uint32_t *targets = g->waits + n->target;
+  LLVMBasicBlockRef together = gen_block(g, "together"), apart = gen_block(g, "apart");
+  value same = NULL, one = gen_scalar(g, n->operands);
+  if (!one) one = common_index(g, n->operands, &same);
+  value good = LLVMBuildICmp(g->b, LLVMIntULT, one, gen_i32(g, n->aux), "");
+  LLVMBuildCondBr(g->b, same ? LLVMBuildAnd(g->b, same, good, "") : good, together, apart);
+  LLVMPositionBuilderAtEnd(g->b, apart);
+  gen_write_stale(g, block->live_out, true);
+  gen_write_back(g, n->operands);
+  gen_part_indexed(g);
+  LLVMPositionBuilderAtEnd(g->b, together);
+  value passed = gen_issue(g, n->index + 1);
+  LLVMBuildStore(g->b, LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, ""), g->count);
+  LLVMBasicBlockRef last = gen_block(g, "target");
+  value which = LLVMBuildSwitch(g->b, one, last, n->aux);
+  for (uint32_t t = 0; t < n->aux; t++) {
+    LLVMBasicBlockRef here = t + 1 < n->aux ? gen_block(g, "target") : last;
+    if (here != last) LLVMAddCase(which, gen_i32(g, t), here);
+    LLVMPositionBuilderAtEnd(g->b, here);
+    LLVMBuildStore(g->b, gen_i32(g, g->plan->code[targets[t]].index), g->segment);
+    gen_go_to(g, targets[t]);
+  }
 }

@@ -130,7 +130,7 @@ static bool make_functions(generator *g, const native_request *request) {
   g->watched = request->watch & (NATIVE_TRACED | NATIVE_USES);
   g->rows = request->watch & NATIVE_ROWS;
   for (uint32_t f = 0; f < request->function_count; f++) {
-    plan *p = plan_make(&functions[f], f, instrs, operands, request->operand_count, g->rows);
+    plan *p = plan_make(&functions[f], f, instrs, operands, request->operand_count, g->waits, g->rows);
     if (!p) return false;
     gen_function(g, p, &functions[f], f);
     plan_free(p);

@@ -155,6 +155,16 @@ static bool good_waits(const checker *c, const native_instr *n) {
   return true;
 }
 
+static bool good_targets(const checker *c, const native_instr *n) {
+  static const uint8_t one[] = {4, 0xff}, none[] = {0xff};
+  if (n->guard != NATIVE_NONE || !n->aux || (uint64_t)n->target + n->aux > c->head->wait_count ||
+      !widths(c, n, one, none))
+    return false;
+  for (uint32_t t = 0; t < n->aux; t++)
+    if (c->waits[n->target + t] >= c->function->count) return false;
+  return true;
+}
+
 static bool good_instr(checker *c, const native_instr *n) {
   if (n->op >= NATIVE_OPS || n->operands != c->next ||
       (uint64_t)n->operands + n->read_count + n->write_count > c->head->operand_count)
@@ -171,6 +181,7 @@ static bool good_instr(checker *c, const native_instr *n) {
   case NATIVE_WARP_SYNC: return !c->head->any && n->guard == NATIVE_NONE && !n->write_count;
   case NATIVE_BRANCH:
   case NATIVE_BRANCH_IF: return n->target < c->function->count;
+  case NATIVE_BRANCH_INDEXED: return good_targets(c, n);
   case NATIVE_ACCESS: return good_access(c, n);
   default: return n->op < NATIVE_ADD ? good_move(c, n) : good_form(c, n);
   }

@@ -12,7 +12,8 @@
 #define MAX_SET_WORDS (UINT64_C(24) << 20) /* of one kind of set, of all blocks */
 
 bool plan_ends_block(const native_instr *n) {
-  return n->op == NATIVE_EXIT || n->op == NATIVE_BRANCH || n->op == NATIVE_BRANCH_IF || n->op == NATIVE_SYNC;
+  return n->op == NATIVE_EXIT || n->op == NATIVE_BRANCH || n->op == NATIVE_BRANCH_IF ||
+         n->op == NATIVE_BRANCH_INDEXED || n->op == NATIVE_SYNC;
 }
 
 bool plan_uniform_register(bool rows, uint32_t sreg) {
@@ -35,6 +36,7 @@ static bool is_scalar(const plan *p, const native_instr *n) {
   case NATIVE_NOTHING:
   case NATIVE_BRANCH:
   case NATIVE_BRANCH_IF:
+  case NATIVE_BRANCH_INDEXED:
   case NATIVE_SYNC:
   case NATIVE_WARP_SYNC: return false;
   case NATIVE_ACCESS:
@@ -79,6 +81,25 @@ static void number_slots(plan *p, uint32_t operand_count) {
 
 /* ---- blocks ---- */
 
+static void add_next(plan_block *block, uint32_t b) {
+  for (uint32_t n = 0; n < block->next_count; n++)
+    if (block->next[n] == b) return;
+  block->next[block->next_count++] = b;
+}
+
+static void find_next(const plan *p, uint32_t b) {
+  plan_block *block = &p->blocks[b];
+  const native_instr *last = &p->code[block->end - 1];
+  bool indexed = last->op == NATIVE_BRANCH_INDEXED;
+  block->next = ff_alloc((indexed ? last->aux : 2) * sizeof *block->next);
+  bool falls = last->op != NATIVE_BRANCH && !indexed &&
+               !((last->flow == EXEC_FLOW_RET || last->flow == EXEC_FLOW_EXIT) && last->guard == NATIVE_NONE);
+  if (falls && block->end < p->count) add_next(block, b + 1);
+  if ((last->op == NATIVE_BRANCH || last->op == NATIVE_BRANCH_IF) && last->target < p->count)
+    block->next[block->next_count++] = p->block_of[last->target];
+  for (uint32_t t = 0; indexed && t < last->aux; t++) add_next(block, p->block_of[p->lists[last->target + t]]);
+}
+
 static bool find_blocks(plan *p) {
   uint8_t *leader = ff_alloc(p->count + 1);
   leader[0] = 1;
@@ -87,6 +108,7 @@ static bool find_blocks(plan *p) {
     if (i->attention & EXEC_ATTEND_LEADER) leader[n] = 1;
     if (plan_ends_block(i)) leader[n + 1] = 1;
     if ((i->op == NATIVE_BRANCH || i->op == NATIVE_BRANCH_IF) && i->target < p->count) leader[i->target] = 1;
+    for (uint32_t t = 0; i->op == NATIVE_BRANCH_INDEXED && t < i->aux; t++) leader[p->lists[i->target + t]] = 1;
   }
   for (uint32_t n = 0; n < p->count; n++) p->block_count += leader[n];
   if ((uint64_t)p->block_count * p->words > MAX_SET_WORDS) {
@@ -105,12 +127,7 @@ static bool find_blocks(plan *p) {
   free(leader);
   for (b = 0; b < p->block_count; b++) {
     plan_block *block = &p->blocks[b];
-    const native_instr *last = &p->code[block->end - 1];
-    bool falls = last->op != NATIVE_BRANCH &&
-                 !((last->flow == EXEC_FLOW_RET || last->flow == EXEC_FLOW_EXIT) && last->guard == NATIVE_NONE);
-    if (falls && block->end < p->count) block->next[block->next_count++] = b + 1;
-    if ((last->op == NATIVE_BRANCH || last->op == NATIVE_BRANCH_IF) && last->target < p->count)
-      block->next[block->next_count++] = p->block_of[last->target];
+    find_next(p, b);
     uint64_t **sets[] = {&block->live_in, &block->live_out, &block->uniform_in, &block->uniform_out};
     for (int s = 0; s < 4; s++) *sets[s] = ff_alloc(p->words * sizeof(uint64_t));
   }
@@ -225,6 +242,7 @@ static void flow_uniform(plan *p, uint32_t number, const uint64_t *spoilt) {
 
 bool plan_branches_together(const plan *p, uint32_t b) {
   const native_instr *last = &p->code[p->blocks[b].end - 1];
+  if (last->op == NATIVE_BRANCH_INDEXED) return operand_uniform(p, p->blocks[b].uniform_out, last->operands);
   if (last->op != NATIVE_BRANCH_IF) return true;
   return operand_uniform(p, p->blocks[b].uniform_out, last->operands + last->read_count - 1);
 }
@@ -247,11 +265,12 @@ static void find_uniform(plan *p, uint32_t number) {
 }
 
 plan *plan_make(const native_function *function, uint32_t number, const native_instr *code,
-                const native_operand *operands, uint32_t operand_count, bool rows) {
+                const native_operand *operands, uint32_t operand_count, const uint32_t *lists, bool rows) {
   plan *p = ff_alloc(sizeof *p);
   p->rows = rows;
   p->code = code + function->first;
   p->operands = operands;
+  p->lists = lists;
   p->count = function->count;
   p->number = number;
   number_slots(p, operand_count);
@@ -268,6 +287,7 @@ plan *plan_make(const native_function *function, uint32_t number, const native_i
 
 void plan_free(plan *p) {
   for (uint32_t b = 0; b < p->block_count; b++) {
+    free(p->blocks[b].next);
     free(p->blocks[b].live_in);
     free(p->blocks[b].live_out);
     free(p->blocks[b].uniform_in);

@@ -25,7 +25,7 @@ typedef struct plan_slot {
 
 typedef struct plan_block {
   uint32_t first, end;          /* instructions */
-  uint32_t next[2], next_count; /* blocks */
+  uint32_t *next, next_count;   /* blocks, each once but for a branch to the next one */
   uint64_t *live_in, *live_out; /* slots */
   uint64_t *uniform_in, *uniform_out;
   struct plan_hammock *hammock; /* what a branch at its end may part lanes for; NULL: no short region */
@@ -45,8 +45,9 @@ typedef struct plan_hammock {
 typedef struct plan {
   const native_instr *code;
   const native_operand *operands;
-  uint32_t number; /* 0: the kernel itself */
-  bool rows;       /* NATIVE_ROWS */
+  const uint32_t *lists; /* the request's waits, among them targets */
+  uint32_t number;       /* 0: the kernel itself */
+  bool rows;             /* NATIVE_ROWS */
   uint32_t count, slot_count, words, block_count;
   plan_slot *slots;
   uint32_t *slot_of; /* by operand index of the whole request: NATIVE_NONE for constants */
@@ -75,7 +76,7 @@ void plan_live_before(const plan *p, const native_instr *i, uint64_t *live);
 /* number: 0 is the kernel itself. `operands`: the whole request's. rows: NATIVE_ROWS. NULL: it has too many blocks and
  * slots to be worth it. */
 plan *plan_make(const native_function *function, uint32_t number, const native_instr *code,
-                const native_operand *operands, uint32_t operand_count, bool rows);
+                const native_operand *operands, uint32_t operand_count, const uint32_t *lists, bool rows);
 void plan_free(plan *p);
 /* Finds where lanes meet (meeting.c), when blocks are known; then, the slots that are written between the end of block
  * b and there (the caller frees them). */
@@ -112,7 +113,7 @@ bool plan_has_mode(const native_instr *n);
 bool plan_uniform_register(bool rows, uint32_t sreg);
 /* Any special register that compiled code reads itself: all have 32 bits. */
 bool plan_native_register(uint32_t sreg);
-/* Is the guard of the branch at the end of block b the same in all lanes? */
+/* Is the guard or the index of the branch at the end of block b the same in all lanes? */
 bool plan_branches_together(const plan *p, uint32_t b);
 bool plan_ends_block(const native_instr *n);
 

@@ -53,6 +53,16 @@ void gen_part(generator *g, value taken) {
   LLVMBuildBr(g->b, g->parting);
 }
 
+void gen_part_indexed(generator *g) {
+  value instr = gen_instr_address(g), where = gen_call_api(g, g->at->api_indexed, g->i32, &instr, 1);
+  if (g->full) {
+    LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_AGAIN));
+    return;
+  }
+  read_split(g, where);
+  LLVMBuildBr(g->b, g->dispatch);
+}
+
 void gen_meet(generator *g) {
   LLVMBuildStore(g->b, gen_i32(g, g->now), g->where);
   LLVMBuildBr(g->b, g->meeting);

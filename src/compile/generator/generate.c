@@ -472,6 +472,10 @@ static void end_block(generator *g, const plan_block *block) {
     hand_over(g, block);
     gen_branch_if(g, last, block);
     return;
+  case NATIVE_BRANCH_INDEXED:
+    hand_over(g, block);
+    gen_branch_indexed(g, last, block);
+    return;
   case NATIVE_SYNC:
     if (g->full) {
       gen_handler(g, last);

@@ -182,6 +182,7 @@ void gen_take(generator *g, const native_instr *n); /* by all lanes: counts, and
 /* i32: lanes whose guard is true, among them such that do not run */
 value gen_guard_bits(generator *g, const native_instr *n);
 void gen_branch_if(generator *g, const native_instr *n, const plan_block *block);
+void gen_branch_indexed(generator *g, const native_instr *n, const plan_block *block);
 
 /* ---- short regions that some lanes run (hammock.c) ---- */
 /* The branch at the end of block b parts lanes, and everything that is live is in the frame or in scalars: executes the
@@ -196,6 +197,8 @@ void gen_end_splits(generator *g);
 /* This branch is one that only the lanes `taken` take; what the blocks behind it need is in the frame. `any` goes on
  * with the lanes that come first, code for full warps is left. Ends the LLVM block. */
 void gen_part(generator *g, value taken);
+/* The same of a brx.idx that lanes take to different targets, or to none: its index is in the frame, too. */
+void gen_part_indexed(generator *g);
 /* Of `any`, at the beginning of a block where others wait, or that is not before all of them. Ends the LLVM block. */
 void gen_meet(generator *g);
 /* The switch to the block that begins at the instruction to go on at; its cases are added by the caller. none: there is

@@ -41,6 +41,7 @@ static bool may_pass(const plan *p, plan_hammock *h, uint32_t b) {
   for (uint32_t n = block->first; n < block->end; n++) {
     switch (p->code[n].op) {
     case NATIVE_EXIT:
+    case NATIVE_BRANCH_INDEXED:
     case NATIVE_SYNC:
     case NATIVE_SHUFFLE:
     case NATIVE_WARP_SYNC: return false;

@@ -118,31 +118,6 @@ static bool split_group(core_warp *w, step *at) {
   return first & w->live & ~group;
 }
 
-/* brx.idx: lanes by their index into the list of targets. */
-static void branch_indexed(core_warp *w, step *at) {
-  const exec_instr *i = at->i;
-  const uint32_t *index = exec_u32(&w->x, i->src[0]), *targets = i->side;
-  uint32_t left = w->active, count = i->aux, chosen = 0, chosen_lanes = 0;
-  core_count(w, i->index + 1);
-  while (left) {
-    uint32_t lane = (uint32_t)__builtin_ctz(left), same = 0;
-    if (index[lane] >= count)
-      core_fault(w, i, lane, EXEC_FAULT_INVALID_PC, 0, "branch index %u: the list has %u targets", index[lane], count);
-    EACH_LANE(left) same |= (uint32_t)(index[l] == index[lane]) << l;
-    if (!chosen_lanes) {
-      chosen = targets[index[lane]];
-      chosen_lanes = same;
-    } else core_add_ready(w, same, at->code + targets[index[lane]], w->frame);
-    left &= ~same;
-  }
-  w->diverged += chosen_lanes != w->active;
-  w->active = chosen_lanes;
-  w->active_count = (uint32_t)__builtin_popcount(chosen_lanes);
-  w->pc = at->code + chosen;
-  w->segment = w->pc->index;
-  rejoin(w, at, w->pc);
-}
-
 /* The turn is over at `next`, where the running split goes on later. */
 static warp_turn yield(core_warp *w, const exec_instr *next) {
   w->pc = next;
@@ -388,8 +363,12 @@ static __attribute__((noinline)) warp_turn interpret(core_warp *w, const exec_in
       break;
     }
     case EXEC_FLOW_BRX:
-      if (split_guard(w, &at)) branch_indexed(w, &at);
-      else at.i++;
+      if (!split_guard(w, &at)) {
+        at.i++;
+        break;
+      }
+      core_branch_indexed(w, i);
+      rejoin(w, &at, w->pc);
       break;
     case EXEC_FLOW_CALL:
     case EXEC_FLOW_CALL_INDIRECT: {

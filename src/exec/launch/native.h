@@ -23,7 +23,7 @@
 #include "exec/decode/program.h"
 
 /* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first three
- * and the last three only where the access stream is wanted or uses are declared. The warp's counters are right before
+ * and the last four only where the access stream is wanted or uses are declared. The warp's counters are right before
  * the call (but of the first three), and the code reads them again after it. */
 typedef struct exec_native_api {
   /* a computing or memory instruction for the lanes whose guard is true */
@@ -52,6 +52,9 @@ typedef struct exec_native_api {
    * has it. */
   uint32_t (*diverge)(core_warp *w, const exec_instr *i, uint32_t taken);
   uint32_t (*meet)(core_warp *w, const exec_instr *i);
+  /* The running split is at a brx.idx that its lanes take to different targets, or to none, which is a fault. Returns
+   * the same. */
+  uint32_t (*indexed)(core_warp *w, const exec_instr *i);
   /* A computing or memory instruction for those of the lanes `running` whose guard is true: where code executes a short
    * region under masks, the running split is still what it was before the region. */
   void (*masked)(core_warp *w, const exec_instr *i, uint32_t running);

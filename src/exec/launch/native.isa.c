@@ -61,6 +61,13 @@ static uint32_t meet(core_warp *w, const exec_instr *i) {
   return place_in(w, frame);
 }
 
+static uint32_t indexed(core_warp *w, const exec_instr *i) {
+  const exec_frame *frame = w->frame;
+  core_branch_indexed(w, i);
+  if (w->ready_count) core_switch(w);
+  return place_in(w, frame);
+}
+
 /* What lanes of 64 bits have, four at a time: `first` in lane 0, and `step` more in each. A multiplication of 64 bits
  * for every lane would take most of the time. */
 typedef uint64_t four_lanes __attribute__((vector_size(32)));
@@ -176,5 +183,6 @@ const exec_native_api ISA(exec_native_calls) = {
     .passes = core_trace_passes,
     .diverge = diverge,
     .meet = meet,
+    .indexed = indexed,
     .masked = run_masked,
 };

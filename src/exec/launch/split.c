@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The splits of a warp: adding, merging, picking and rotating them. core.h has the order and the invariants. */
 #include "exec/core.h"
+#include "exec/launch/fault.h"
 #include "exec/memory/tensor_memory.h"
 
 void core_update_ready(core_warp *w) {
@@ -121,6 +122,32 @@ void core_diverge(core_warp *w, const exec_instr *i, uint32_t taken) {
     w->pc = next;
   }
   w->active_count = core_lane_count(w->active);
+  w->segment = w->pc->index;
+}
+
+void core_branch_indexed(core_warp *w, const exec_instr *i) {
+  const uint32_t *index = exec_u32(&w->x, i->src[0]), *targets = i->side;
+  const exec_instr *code = w->function->code;
+  uint32_t left = w->active, chosen = 0, chosen_lanes = 0;
+  core_count(w, i->index + 1);
+  while (left) {
+    uint32_t lane = (uint32_t)__builtin_ctz(left), same = 0;
+    if (index[lane] >= i->aux)
+      core_fault(w, i, lane, EXEC_FAULT_INVALID_PC, 0, "branch index %u: the list has %u targets", index[lane], i->aux);
+    for (uint32_t m = left; m; m &= m - 1)
+      same |= (uint32_t)(index[__builtin_ctz(m)] == index[lane]) << __builtin_ctz(m);
+    if (!chosen_lanes) {
+      chosen = targets[index[lane]];
+      chosen_lanes = same;
+    } else {
+      core_add_ready(w, same, code + targets[index[lane]], w->frame);
+    }
+    left &= ~same;
+  }
+  w->diverged += chosen_lanes != w->active;
+  w->active = chosen_lanes;
+  w->active_count = core_lane_count(chosen_lanes);
+  w->pc = code + chosen;
   w->segment = w->pc->index;
 }
 
