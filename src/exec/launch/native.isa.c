@@ -68,13 +68,19 @@ static uint32_t indexed(core_warp *w, const exec_instr *i) {
   return place_in(w, frame);
 }
 
-/* What lanes of 64 bits have, four at a time: `first` in lane 0, and `step` more in each. A multiplication of 64 bits
- * for every lane would take most of the time. */
+/* Registers whose lanes have `first`, and `step` more from lane to lane: as many lanes at a time as AVX2 has in one of
+ * its registers, each time so much more than before. A multiplication of 64 bits for every lane would take most of the
+ * time.
+ */
 typedef uint64_t four_lanes __attribute__((vector_size(32)));
+typedef uint32_t eight_lanes __attribute__((vector_size(32)));
 typedef four_lanes four_cells __attribute__((may_alias, aligned(32)));
+typedef eight_lanes eight_cells __attribute__((may_alias, aligned(32)));
 
 #define FIRST_FOUR(first, step) \
   { first, (first) + (step), (first) + 2 * (step), (first) + 3 * (step) }
+#define LADDER \
+  { 0, 1, 2, 3, 4, 5, 6, 7 }
 
 static bool linear_64(const unsigned char *cells, uint64_t step) {
   const four_cells *value = (const four_cells *)(const void *)cells;
@@ -84,45 +90,56 @@ static bool linear_64(const unsigned char *cells, uint64_t step) {
   return !(apart[0] | apart[1] | apart[2] | apart[3]);
 }
 
+static bool linear_32(const unsigned char *cells, uint32_t step) {
+  const eight_cells *value = (const eight_cells *)(const void *)cells;
+  eight_lanes here = LADDER, apart = {0};
+  here = value[0][0] + here * step;
+  for (uint32_t n = 0; n < EXEC_LANES / 8; n++, here += 8 * step) apart |= value[n] ^ here;
+  four_lanes both = (four_lanes)apart;
+  return !(both[0] | both[1] | both[2] | both[3]);
+}
+
 static void put_linear_64(unsigned char *cells, uint64_t first, uint64_t step) {
   four_cells *value = (four_cells *)(void *)cells;
   four_lanes here = FIRST_FOUR(first, step);
   for (uint32_t n = 0; n < EXEC_LANES / 4; n++, here += 4 * step) value[n] = here;
 }
 
+static void put_linear_32(unsigned char *cells, uint32_t first, uint32_t step) {
+  eight_cells *value = (eight_cells *)(void *)cells;
+  eight_lanes here = LADDER;
+  here = first + here * step;
+  for (uint32_t n = 0; n < EXEC_LANES / 8; n++, here += 8 * step) value[n] = here;
+}
+
 /* All lanes are the same, or as the step says, or the answer is not needed. */
 static bool collect(const core_warp *w, const uint32_t *places, uint64_t *values, uint32_t at) {
-  bool known = at & EXEC_NATIVE_KNOWN;
-  uint64_t apart = 0;
+  bool known = at & EXEC_NATIVE_KNOWN, good = true;
   for (; *places != UINT32_MAX; places += 3) {
     const unsigned char *cells = w->x.base[0] + (*places & ~3u);
     if (*places & 2) {
       uint32_t lanes = *(const uint32_t *)(const void *)cells;
-      apart |= lanes + 1 > 1; /* neither none nor all */
+      good &= known || lanes + 1 <= 1; /* none or all */
       values[places[1]] = lanes & 1;
     } else if (*places & 1) {
-      const uint64_t *value = (const uint64_t *)(const void *)cells;
-      uint64_t step = (uint64_t)(int64_t)(int32_t)places[2];
-      if (!known) apart |= !linear_64(cells, step);
-      values[places[1]] = value[0];
+      good &= known || linear_64(cells, (uint64_t)(int64_t)(int32_t)places[2]);
+      values[places[1]] = *(const uint64_t *)(const void *)cells;
     } else {
-      const uint32_t *value = (const uint32_t *)(const void *)cells;
-      uint32_t step = places[2];
-      if (!known) EVERY_LANE apart |= value[l] ^ (value[0] + (uint32_t)l * step);
-      values[places[1]] = value[0];
+      good &= known || linear_32(cells, places[2]);
+      values[places[1]] = *(const uint32_t *)(const void *)cells;
     }
   }
-  return known || !apart;
+  return good;
 }
 
 static void spread(core_warp *w, const uint32_t *places, const uint64_t *values) {
   for (; *places != UINT32_MAX; places += 3) {
     unsigned char *cells = w->x.base[0] + (*places & ~3u);
-    uint64_t value = values[places[1]], step = (uint64_t)(int64_t)(int32_t)places[2];
+    uint64_t value = values[places[1]];
     /* of a predicate only that bit was written */
     if (*places & 2) *(uint32_t *)(void *)cells = value & 1 ? UINT32_MAX : 0;
-    else if (*places & 1) put_linear_64(cells, value, step);
-    else EVERY_LANE((uint32_t *)(void *)cells)[l] = (uint32_t)value + (uint32_t)l * (uint32_t)step;
+    else if (*places & 1) put_linear_64(cells, value, (uint64_t)(int64_t)(int32_t)places[2]);
+    else put_linear_32(cells, (uint32_t)value, places[2]);
   }
 }
 
