@@ -3,7 +3,7 @@
 # `cmake --install BUILD --component trace` installs it alone.
 set(trace_library_version 1) # raised with FF_TRACE_VERSION
 file(GLOB trace_library_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/trace/*.c)
-set(trace_library_base memory status text output check)
+set(trace_library_base memory status text output descriptor check)
 list(TRANSFORM trace_library_base REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/src/base/\\1.c")
 
 add_library(trace_library_objects OBJECT ${trace_library_sources} ${trace_library_base})

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -173,7 +174,7 @@ static char *aside_name(const char *target) {
 
 static int open_unnamed(const char *target) {
   char *folder = folder_of(target), link[64];
-  int fd = ff_output_unnamed ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+  int fd = ff_output_unnamed ? ff_descriptor_apart(open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666)) : -1;
   free(folder);
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   if (fd >= 0 && access(link, F_OK)) { /* it would never get a name */
@@ -187,7 +188,7 @@ static int open_aside(ff_output *o) {
   int fd = open_unnamed(o->target);
   for (int i = 0; fd < 0 && i < NAMES_TRIED; i++) {
     o->aside = aside_name(o->target);
-    fd = open(o->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = ff_descriptor_apart(open(o->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd >= 0) break;
     free(o->aside);
     o->aside = NULL;
@@ -227,12 +228,12 @@ static void hold_end(sigset_t *old) {
 static int open_place(const char *path) {
   char *last = follow(path);
   int already = open_already(last), fd;
-  if (already >= 0) fd = fcntl(already, F_DUPFD_CLOEXEC, 0);
+  if (already >= 0) fd = fcntl(already, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   else {
     struct stat there;
     bool pipe = !stat(last, &there) && S_ISFIFO(there.st_mode);
-    while ((fd = open(last, O_WRONLY | O_NOCTTY | O_CLOEXEC | (pipe ? O_NONBLOCK : 0))) < 0 &&
-           (errno == EINTR || (pipe && errno == ENXIO))) {
+    const int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC | (pipe ? O_NONBLOCK : 0);
+    while ((fd = ff_descriptor_apart(open(last, flags))) < 0 && (errno == EINTR || (pipe && errno == ENXIO))) {
       nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
       if (!is_to_end()) continue;
       errno = EINTR;
@@ -251,7 +252,8 @@ ff_status ff_output_open(const char *path, ff_output_kind kind, ff_output **out,
   *o = (ff_output){.path = ff_strdup(path), .kind = kind, .descriptor = -1};
   if (kind != FF_OUTPUT_PART) o->target = ff_output_target(path);
   ff_status status = FF_OK;
-  if (kind == FF_OUTPUT_PART) o->descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (kind == FF_OUTPUT_PART)
+    o->descriptor = ff_descriptor_apart(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   else if (o->target) {
     status = check_target(path, o->target, error);
     if (!status) o->descriptor = open_aside(o);

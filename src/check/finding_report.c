@@ -2,6 +2,7 @@
 /* Findings by key, their text and their JSON. */
 #include "check/finding_report.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/descriptor.h"
 #include "base/output.h"
 
 enum { KEPT_MAX = 10000 }; /* findings; what comes behind is only counted */
@@ -25,11 +27,16 @@ struct check_report {
   FILE *out;
 };
 
+static FILE *open_log(const char *path) {
+  int fd = ff_descriptor_apart(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  return fd < 0 ? NULL : fdopen(fd, "a");
+}
+
 check_report *check_report_create(const check_options *options, char *(*demangle)(const char *)) {
   check_report *r = ff_alloc(sizeof *r);
   r->options = *options;
   r->demangle = demangle;
-  r->out = options->log[0] ? fopen(options->log, "ae") : NULL;
+  r->out = options->log[0] ? open_log(options->log) : NULL;
   if (options->log[0] && !r->out)
     fprintf(stderr, "farfault: %s: cannot be written: the report goes here\n", options->log);
   return r;

@@ -2,6 +2,7 @@
 /* `farfault COMMAND ...`: finds the command, or says what there is. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -95,7 +96,15 @@ static int run_command(const cli_command *command, int argc, char **argv) {
 /* `farfault help --man [COMMAND]`: what the manual pages are made of when farfault is built. */
 static int manual(const char *name) { return name && !cli_command_find(name) ? unknown(name) : cli_manual(name); }
 
+/* In the place of a standard file that is closed, one that can be used as little: else the next file that is opened
+ * would get what is printed. Programs that farfault runs have it closed, as they would without farfault. */
+static void hold_closed(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 int main(int argc, char **argv) {
+  hold_closed();
   atexit(check_stdout);
   json_set_alloc_funcs(ff_alloc, free); /* JSON without a part that there was no memory for is wrong */
   if (argc < 2) {

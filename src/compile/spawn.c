@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/descriptor.h"
 #include "base/installed.h"
 #include "base/memory.h"
 #include "compile/compile_private.h"
@@ -159,11 +160,12 @@ unsigned char *compile_ask(const void *request, uint32_t bytes, const compile_ke
   uint64_t begun = now(), end = begun + patience;
   pthread_once(&compiler.once, look);
   if (!compiler.found || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return NULL;
-  pid_t pid = start(ends[1], compile_path(key, keep_at, sizeof keep_at) ? keep_at : NULL);
+  ends[0] = ff_descriptor_apart(ends[0]);
+  pid_t pid = ends[0] < 0 ? -1 : start(ends[1], compile_path(key, keep_at, sizeof keep_at) ? keep_at : NULL);
   close(ends[1]);
   unsigned char *image = NULL;
   if (pid > 0 && send_all(ends[0], request, bytes, end)) image = receive_all(ends[0], image_bytes, end);
-  close(ends[0]);
+  if (ends[0] >= 0) close(ends[0]);
   if (pid > 0) end_child(pid);
   *microseconds = now() - begun;
   return image;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/descriptor.h"
 #include "trace/trace_private.h"
 
 #define SPILL_SPARE_BYTES (UINT64_C(16) << 20)
@@ -35,13 +36,13 @@ void spill_close(spill_file *file) {
 
 /* An unlinked file in `folder`, or -1. */
 static int open_unlinked(const char *folder) {
-  int descriptor = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+  int descriptor = ff_descriptor_apart(open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
   if (descriptor >= 0) return descriptor;
   char path[4096];
   if (snprintf(path, sizeof path, "%s/farfault-XXXXXX", folder) >= (int)sizeof path) return -1;
   descriptor = mkostemp(path, O_CLOEXEC);
   if (descriptor >= 0) unlink(path);
-  return descriptor;
+  return ff_descriptor_apart(descriptor);
 }
 
 static bool spill_open(spill_file *file) { /* under its mutex */

@@ -2,7 +2,8 @@
 /* A small program on the driver API that ends in the way its argument names, for the tests of `farfault run`: it copies
  * 4 MiB to the GPU, then: exit, abort, quick (quick_exit), at-once (_exit), forked (_exit of a child; the parent has no
  * GPU), exec (becomes itself with "exit"), wait (until a signal comes), handled (as wait, but SIGTERM is its own), room
- * (asks for more memory than any GPU has), idle (no operation at all), asking (launches scattered loads on another
+ * (asks for more memory than any GPU has), prints (on both standard files between operations), closed (the same, when
+ * it has closed them at its beginning), idle (no operation at all), asking (launches scattered loads on another
  * thread for as long as that can, and ends during the third launch). "runtime": instead, it asks the driver API for
  * the context after a call of the runtime's, and before. */
 #include <dlfcn.h>
@@ -65,6 +66,20 @@ static void launch_beside(launches *l) {
   usleep(100000);
 }
 
+/* Files of the virtual GPU's are open: of a recording, of managed memory. */
+static void print_between(void *library) {
+  static char *managed;
+  if (call(library, "cuMemAllocManaged", &managed, (void *)(long)BYTES, (void *)1)) exit(5);
+  for (long i = 0; i < 2000; i++) {
+    memset(managed, 1, 1000);
+    if (call(library, "cuMemsetD8_v2", managed, (void *)i, (void *)50000L)) exit(5);
+    for (int file = STDOUT_FILENO; file <= STDERR_FILENO; file++)
+      if (write(file, "something to read\n", 18) < 0) continue;
+  }
+  for (int i = 0; i < 50000; i++)
+    if (managed[i] != (char)1999) exit(3);
+}
+
 static void end(const char *way, void *library, char **argv) {
   static void *too_much;
   if (!strcmp(way, "abort")) abort();
@@ -73,6 +88,7 @@ static void end(const char *way, void *library, char **argv) {
   if (!strcmp(way, "exec")) execl(argv[0], argv[0], "exit", NULL);
   if (!strcmp(way, "room"))
     for (int i = 0; i < 2; i++) printf("%d\n", call(library, "cuMemAlloc_v2", &too_much, (void *)(1UL << 42), NULL));
+  if (!strcmp(way, "prints") || !strcmp(way, "closed")) print_between(library);
   if (strcmp(way, "wait") && strcmp(way, "handled")) return;
   printf("ready\n");
   fflush(stdout);
@@ -105,6 +121,7 @@ int main(int argc, char **argv) {
   if (!strcmp(argv[1], "runtime")) return after_runtime(library);
   if (!strcmp(argv[1], "handled")) signal(SIGTERM, on_term);
   if (!strcmp(argv[1], "forked")) become_child(argv);
+  for (int file = STDOUT_FILENO; file <= STDERR_FILENO && !strcmp(argv[1], "closed"); file++) close(file);
   if (call(library, "cuInit", NULL, NULL, NULL) || call(library, "cuCtxCreate_v2", &context, NULL, NULL)) return 8;
   if (!strcmp(argv[1], "idle")) return 0;
   if (call(library, "cuMemAlloc_v2", &memory, (void *)(long)BYTES, NULL)) return 7;

@@ -139,6 +139,31 @@ if command -v mpirun >/dev/null; then
 fi
 expect test -z "$(compgen -G '*.tmp-*')" -a -z "$(compgen -G '*.part-*')"
 
+# ---- standard files that are closed: no other file is taken for one ----
+run "$farfault" record -o whole.fft ./ends prints
+expect_status 0
+"$farfault" trace check whole.fft | sed 's/[^:]*: //' >whole.txt
+closed() { # closed FILES WAY: without the standard files of these numbers
+  local shut=""
+  [[ $1 != *0* ]] || shut+=" <&-"
+  [[ $1 != *1* ]] || shut+=" >&-"
+  [[ $1 != *2* ]] || shut+=" 2>&-"
+  rm -f shut.*
+  for kept in "run --memory copy --record shut.fft -o shut.ffr" "memcheck --log-file shut.log"; do
+    shown="$kept, without $1"
+    eval "$farfault $kept ./ends $2 $shut" >/dev/null 2>&1
+    status=$?
+    expect_status 0
+  done
+  expect grep -q "ERROR SUMMARY: 0 errors" shut.log
+  expect test "$(grep -c "something to read" shut.log)" -eq 0
+  expect diff whole.txt <("$farfault" trace check shut.fft 2>&1 | sed 's/[^:]*: //')
+  run "$farfault" report shut.ffr
+  expect_status 0
+}
+for files in 0 1 2 012; do closed $files prints; done
+closed "" closed
+
 # ---- what is read is never written over ----
 cp "$source/tests/unit/report/golden/sample.json" read.json
 for command in "report read.json --csv read.json" "report read.json --html ./read.json" "report read.json --export-nsys read.json" \

@@ -33,6 +33,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "driver/engine/engine_internal.h"
 
 #ifndef UFFD_USER_MODE_ONLY
@@ -108,7 +109,7 @@ static void in_child(void) {
 }
 
 static int open_userfaultfd(uint64_t features) {
-  int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+  int fd = ff_descriptor_apart((int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
   if (fd < 0) return -1;
   struct uffdio_api api = {.api = UFFD_API, .features = features};
   if (ioctl(fd, UFFDIO_API, &api) == 0) return fd;
@@ -121,7 +122,7 @@ static int open_memory(void) {
   struct rlimit limit;
   /* ftruncate would raise SIGXFSZ */
   if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < EXEC_ARENA_BYTES) return -1;
-  int fd = memfd_create("managed memory", MFD_CLOEXEC);
+  int fd = ff_descriptor_apart(memfd_create("managed memory", MFD_CLOEXEC));
   if (fd < 0) return -1;
   if (ftruncate(fd, (off_t)EXEC_ARENA_BYTES) == 0 && fstat(fd, &touches.identity) == 0) return fd;
   close(fd);
@@ -291,7 +292,7 @@ static page_map map; /* guarded by the engine's lock */
 
 static bool map_open(void) {
   map.count = 0;
-  map.file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  map.file = ff_descriptor_apart(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
   if (map.file < 0) give_up("/proc/self/pagemap");
   return map.file >= 0;
 }

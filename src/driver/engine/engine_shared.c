@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
+
 #define HEAD_BYTES 4096
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) /* a file that shrinks would end those that have mapped it */
 static const char magic[16] = "farfault memory";
@@ -33,7 +35,7 @@ bool engine_shared_make(engine_shared *shared, engine_shared_head *head) {
   *shared = (engine_shared){0};
   memcpy(head->magic, magic, sizeof magic);
   if (!may_grow(head->bytes + HEAD_BYTES)) return false;
-  shared->file = memfd_create("shared virtual GPU memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  shared->file = ff_descriptor_apart(memfd_create("shared virtual GPU memory", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (shared->file < 0) return false;
   if (!ftruncate(shared->file, (off_t)(head->bytes + HEAD_BYTES)) &&
       pwrite(shared->file, head, sizeof *head, (off_t)head->bytes) == (ssize_t)sizeof *head &&
@@ -56,7 +58,7 @@ static bool read_head(int file, engine_shared_head *head) {
 bool engine_shared_take(engine_shared *shared, int descriptor, engine_shared_kind kind, engine_shared_head *head) {
   *shared = (engine_shared){0};
   if (!read_head(descriptor, head) || head->kind != (uint32_t)kind) return false;
-  shared->file = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  shared->file = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (shared->file < 0) return false;
   if (note_identity(shared)) return true;
   close(shared->file);

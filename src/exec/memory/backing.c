@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/descriptor.h"
 #include "exec/memory/address_space.h"
 
 static ff_status open_file(exec_backing *b, ff_error *error) {
@@ -20,7 +21,7 @@ static ff_status open_file(exec_backing *b, ff_error *error) {
   struct stat identity;
   if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < EXEC_ARENA_BYTES) /* ftruncate would raise SIGXFSZ */
     return ff_fail(error, FF_NO_MEMORY, "memory to map needs a file of any size: `ulimit -f` is too low");
-  b->file = memfd_create("virtual GPU memory", MFD_CLOEXEC);
+  b->file = ff_descriptor_apart(memfd_create("virtual GPU memory", MFD_CLOEXEC));
   if (b->file < 0) return ff_fail(error, FF_NO_MEMORY, "no file in memory: %s", strerror(errno));
   if (ftruncate(b->file, (off_t)EXEC_ARENA_BYTES) || fstat(b->file, &identity)) {
     close(b->file);
