@@ -139,6 +139,32 @@ if command -v mpirun >/dev/null; then
 fi
 expect test -z "$(compgen -G '*.tmp-*')" -a -z "$(compgen -G '*.part-*')"
 
+# ---- nobody reads the table any more, or it has no room: the files are whole all the same ----
+: >err
+unread() { # unread FILE COMMAND: its stderr is a pipe without a reader
+  rm -f "$1"
+  # shellcheck disable=SC2086 # the command is words
+  { sleep 0.1; timeout 60 "$farfault" $2 2>&1 >out; } | true
+  expect test -s "$1"
+}
+unread table.ffr "run --memory copy -o table.ffr ./ends exit"
+unread table.csv "run --memory copy --csv table.csv ./ends abort"
+: >log
+unread table.json "memcheck --log-file log --json table.json ./ends abort"
+{ timeout 60 "$farfault" sim --memory copy app.fft; echo $? >status; } 2>err | true
+expect test "$(cat status)" -eq 0 -o "$(cat status)" -eq 141
+for command in "run --memory copy ./ends exit" "memcheck ./ends exit"; do
+  # shellcheck disable=SC2086
+  "$farfault" $command >out 2>/dev/full
+  expect test $? -eq 1
+  # shellcheck disable=SC2086
+  "$farfault" $command >out 2>&-
+  expect test $? -eq 0
+done
+"$farfault" sim --memory copy app.fft >/dev/full 2>err
+expect test $? -eq 1
+expect_err "cannot write the table: No space left on device"
+
 # ---- standard files that are closed: no other file is taken for one ----
 run "$farfault" record -o whole.fft ./ends prints
 expect_status 0

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,7 @@ static void print_notes(const run_results *results) {
 /* Everything after the program's end. Returns the exit status. */
 static int report(const run_job *job, const char *folder, const char *record, const run_end *end) {
   run_results results;
+  signal(SIGPIPE, SIG_IGN); /* nobody may read stderr any more: files are written all the same */
   run_results_read(folder, &results);
   bool good = !results.lost;
   if (record) good = run_record_settle(job->outputs, record, folder, end) && good;
@@ -151,7 +153,7 @@ static int report(const run_job *job, const char *folder, const char *record, co
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", job->argv[0], end->signal, strsignal(end->signal));
   int status = end->status;
   if (results.count) {
-    if (job->setup->managers[0] || !job->outputs->record) run_results_print(job, &results, stderr);
+    if (job->setup->managers[0] || !job->outputs->record) good = run_results_print(job, &results, stderr) && good;
     else print_notes(&results);
     good = run_outputs_write(job->outputs, &results) && good;
   } else if (good) {

@@ -89,8 +89,7 @@ static bool none_ran(const run_results *results) {
 static int report(const run_job *job, run_results *results, const run_end *end) {
   if (end->signal) cli_fail(0, "the simulation was ended by signal %d (%s)", end->signal, strsignal(end->signal));
   bool good = !results->lost && (!results->count || run_outputs_write(job->outputs, results));
-  if (results->count) run_results_print(job, results, stdout);
-  if (fflush(stdout)) good = cli_fail(false, "cannot write the output");
+  if (results->count) good = run_results_print(job, results, stdout) && good;
   int status = end->status                      ? end->status
                : !good                          ? CLI_FAILED
                : none_ran(results) && !is_point ? CLI_NONE_RAN

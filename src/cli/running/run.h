@@ -211,7 +211,8 @@ typedef struct run_job { /* a program and what is wanted of it; the setup has be
 } run_job;
 /* Runs it, prints the table, writes the files. Returns the exit status. */
 int run_job_do(const run_job *job);
-void run_results_print(const run_job *job, const run_results *results, FILE *to);
+/* false: the table could not be written, which is said. */
+bool run_results_print(const run_job *job, const run_results *results, FILE *to);
 
 /* ---- dropped_packages.c ---- */
 

@@ -5,7 +5,9 @@
  *
  * A file that cannot be read, or is empty (a full disk), is skipped with a message: the others still count. */
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,8 +149,17 @@ static bool is_idle(const report_run *run) {
   return idle;
 }
 
-void run_results_print(const run_job *job, const run_results *results, FILE *to) {
-  if (job->outputs->quiet) return;
+/* A reader that has gone has seen enough, and who closes stderr wants no table. */
+static bool print(const ff_text *text, FILE *to) {
+  signal(SIGPIPE, SIG_IGN);
+  bool good = !text->length || fwrite(text->chars, 1, text->length, to) == text->length;
+  if (fflush(to)) good = false;
+  if (good || errno == EPIPE || (errno == EBADF && to == stderr)) return true;
+  return cli_fail(false, "cannot write the table: %s", strerror(errno));
+}
+
+bool run_results_print(const run_job *job, const run_results *results, FILE *to) {
+  if (job->outputs->quiet) return true;
   ff_text text = {0};
   uint32_t idle = 0;
   for (uint32_t i = 0; i < results->count; i++) idle += is_idle(&results->runs[i]);
@@ -168,9 +179,10 @@ void run_results_print(const run_job *job, const run_results *results, FILE *to)
     ff_text_add(&text, "(" MACHINE_DEFAULT " is the default machine; --machine chooses another)\n");
   ff_text shown = {0};
   cli_wrap(text.chars ? text.chars : "", cli_text_width(fileno(to)), 0, &shown);
-  if (shown.chars) fwrite(shown.chars, 1, shown.length, to);
+  bool good = print(&shown, to);
   free(shown.chars);
   free(text.chars);
+  return good;
 }
 
 void run_results_free(run_results *results) {
