@@ -400,6 +400,38 @@ static void test_sectors_out_of_order(void **state) {
   assert_int_equal(sectors_time(2, true), sectors_time(0, true));
 }
 
+/* Prefetches of 16 lines stand in a queue before a narrow network, and the L2 answers faster than the L1. The block
+ * ends when all have arrived: the L1's latency does not begin behind the queue. */
+static void prefetches(trace_writer *w, uint64_t block, uint32_t number, const void *context) {
+  rig_load_wait(w, RIG_BASE + 2048); /* the page is in the TLB then */
+  for (int i = 0; i < 16; i++) rig_access(w, TRACE_PREFETCH, 0, RIG_BASE + (uint64_t)i * 128, 15);
+}
+
+static ps prefetch_time(uint32_t threads, double l1_latency) {
+  rig r;
+  rig_open(&r, "ideal");
+  r.spec.sm_read_bytes = r.spec.sm_write_bytes = 4;
+  r.spec.l1_latency = l1_latency;
+  r.spec.l2_latency = 10;
+  r.threads = threads;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, BYTES, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = prefetches});
+  ps time = rig_finish(&r)->counters.kernel_ps;
+  rig_close(&r);
+  return time;
+}
+
+static void test_prefetches_through_a_narrow_network(void **state) {
+  static const double l1_latency[] = {10, 600, 5000};
+  for (int i = 0; i < 3; i++) {
+    ps one_by_one = prefetch_time(0, l1_latency[i]);
+    for (uint32_t threads = 1; threads <= 2; threads++)
+      assert_int_equal(prefetch_time(threads, l1_latency[i]), one_by_one);
+  }
+  assert_true(prefetch_time(0, 5000) > prefetch_time(0, 600) + 1000000); /* the L1 is what is waited for */
+}
+
 /* A history is the same, too, and changes nothing. */
 static void test_history_changes_nothing(void **state) {
   script s = script_of(7);
@@ -444,6 +476,7 @@ int main(void) {
       cmocka_unit_test(test_translations),
       cmocka_unit_test(test_walk_cache_answers_without_a_walker),
       cmocka_unit_test(test_sectors_out_of_order),
+      cmocka_unit_test(test_prefetches_through_a_narrow_network),
       cmocka_unit_test(test_history_changes_nothing),
       cmocka_unit_test(test_what_is_refused),
   };
