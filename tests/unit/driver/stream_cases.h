@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "driver/driver_api/libcuda.h"
 #include "driver/engine/engine_internal.h"
 #include "driver/runtime_api/cudart_graph.h"
 #include "program.h"
@@ -284,6 +285,7 @@ typedef struct behind_held {
   void *memory;
   cudaStream_t stream;
   cudaEvent_t event;
+  CUcontext context;
   int seen;
   atomic_bool returned;
 } behind_held;
@@ -291,6 +293,30 @@ typedef struct behind_held {
 static void set_behind(behind_held *b) { succeed(cudaMemsetAsync(b->memory, 1, 4, b->stream)); }
 static void record_behind(behind_held *b) { succeed(cudaEventRecord(b->event, b->stream)); }
 static void copy_behind(behind_held *b) { succeed(cudaMemcpyPeer((char *)b->memory + 4, 0, b->memory, 0, 4)); }
+static void copy_in_stream(behind_held *b) {
+  succeed(cudaMemcpyPeerAsync((char *)b->memory + 4, 0, b->memory, 0, 4, b->stream));
+}
+
+/* The same of the driver API. */
+CUresult cuInit(unsigned), cuCtxGetCurrent(CUcontext *), cuCtxSetCurrent(CUcontext),
+    cuMemcpyPeer(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t),
+    cuMemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream);
+static CUcontext current_context(void) {
+  CUcontext context;
+  assert_int_equal(cuInit(0), CUDA_SUCCESS);
+  assert_int_equal(cuCtxGetCurrent(&context), CUDA_SUCCESS);
+  return context;
+}
+static void driver_copy_behind(behind_held *b) {
+  CUdeviceptr at = (uintptr_t)b->memory;
+  assert_int_equal(cuCtxSetCurrent(b->context), CUDA_SUCCESS);
+  assert_int_equal(cuMemcpyPeer(at + 4, b->context, at, b->context, 4), CUDA_SUCCESS);
+}
+static void driver_copy_in_stream(behind_held *b) {
+  CUdeviceptr at = (uintptr_t)b->memory;
+  assert_int_equal(cuCtxSetCurrent(b->context), CUDA_SUCCESS);
+  assert_int_equal(cuMemcpyPeerAsync(at + 4, b->context, at, b->context, 4, b->stream), CUDA_SUCCESS);
+}
 
 static behind_held *behind;
 static void (*call_behind)(behind_held *);
@@ -447,8 +473,18 @@ static void what_goes_beyond_the_stream_comes_after_a_host_function(void **state
   succeed(cudaEventRecord(shared, other));
   succeed(cudaEventSynchronize(shared));
   expect_held_up(record_behind, &(behind_held){.stream = own, .event = shared});
+  CUcontext context = current_context();
   hold(own);
   expect_held_up(copy_behind, &(behind_held){.memory = memory});
+  hold(own);
+  expect_held_up(driver_copy_behind, &(behind_held){.memory = memory, .context = context});
+  hold(own);
+  succeed(cudaMemcpyPeerAsync((char *)memory + 4, 0, memory, 0, 4, other)); /* in a stream it comes after that alone */
+  driver_copy_in_stream(&(behind_held){.memory = memory, .stream = other, .context = context});
+  assert_int_equal(held.over, 0);
+  expect_held_up(copy_in_stream, &(behind_held){.memory = memory, .stream = own});
+  hold(own);
+  expect_held_up(driver_copy_in_stream, &(behind_held){.memory = memory, .stream = own, .context = context});
   engine_grace_ms = grace;
   succeed(cudaStreamDestroy(own));
   succeed(cudaStreamDestroy(other));

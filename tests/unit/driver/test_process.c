@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "driver/engine/engine_internal.h"
 #include "program.h"
 
 /* LeakSanitizer's look at the end takes the allocator's locks. In a process that was forked while another thread
@@ -283,6 +284,48 @@ static void threads_at_work_do_not_hold_up_the_end(void **state) {
   }
 }
 
+static void never_return(void *unused) {
+  for (;;) pause();
+}
+
+/* What is behind a kernel comes after a host function that never returns: its lane ends at once, not when the patience
+ * of the end is over. */
+static int end_while_a_lane_waits(void) {
+  STUB(hold);
+  const char *text[] = {PTX_HEAD
+                        ".visible .entry hold(.param .u64 word)\n{\n.reg .b64 %rd1;\n.reg .b32 %r1;\n.reg .pred %p;\n"
+                        "ld.param.u64 %rd1, [word];\nL:\nld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p, %r1, 0;\n"
+                        "@%p bra L;\nret;\n}\n"};
+  cudaStream_t held, other;
+  cudaEvent_t event;
+  uint32_t *word;
+  register_kernel(register_ptx(text, 1), hold, "hold");
+  engine_grace_ms = 0;
+  CHECK(!cudaStreamCreateWithFlags(&held, cudaStreamNonBlocking));
+  CHECK(!cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  CHECK(!cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  CHECK(!cudaHostAlloc((void **)&word, 64, cudaHostAllocPortable));
+  word[0] = 0;
+  put(hold, &word, held);
+  CHECK(!cudaLaunchHostFunc(other, never_return, NULL) && !cudaEventRecord(event, other));
+  CHECK(!cudaStreamWaitEvent(held, event, 0) && !cudaMemsetAsync(word + 1, 1, 4, held));
+  __atomic_store_n(&word[0], 1, __ATOMIC_SEQ_CST);
+  for (bool waits = false; !waits; usleep(1000)) {
+    pthread_mutex_lock(&ff_engine.lock);
+    waits = ff_engine.host_waiting > 0;
+    pthread_mutex_unlock(&ff_engine.lock);
+  }
+  engine_finish();
+  CHECK(ff_engine.given == 0);
+  return 0;
+}
+
+static void a_host_function_does_not_hold_up_the_end(void **state) {
+  (void)state;
+  assert_int_equal(in_child(end_while_a_lane_waits), 0);
+  assert_true(results_are_complete());
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_normal_end_writes_results),
@@ -294,6 +337,7 @@ int main(void) {
       cmocka_unit_test(a_bad_machine_is_an_error),
       cmocka_unit_test(a_running_kernel_does_not_hold_up_the_end),
       cmocka_unit_test(threads_at_work_do_not_hold_up_the_end),
+      cmocka_unit_test(a_host_function_does_not_hold_up_the_end),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   CHECK_LEAKS();
