@@ -3,8 +3,10 @@
  * over before the context is destroyed and before its events and the device's are recorded. And calls about one that is
  * destroyed while they wait, or whose event is: they leave alone what has its address then. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,6 +23,8 @@ CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCt
 CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleGetFunction(CUfunction *, CUmodule, const char *);
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                         void **, void **);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr),
+    cuMemsetD8Async(CUdeviceptr, unsigned char, size_t, CUstream), cuLaunchHostFunc(CUstream, void (*)(void *), void *);
 CUresult cuMemHostAlloc(void **, size_t, unsigned), cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream),
     cuStreamSynchronize(CUstream);
 CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventSynchronize(CUevent),
@@ -203,6 +207,51 @@ static void what_has_the_address_of_an_event_is_left_alone(void **state) {
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) call_meanwhile(ways[i], true, INVALID_HANDLE);
 }
 
+/* ---- a stream that its green context leaves behind ---- */
+
+static sem_t go;
+static atomic_bool has_gone_on;
+static void wait_for_go(void *unused) {
+  while (sem_wait(&go)) {}
+  has_gone_on = true;
+}
+
+/* The stream gets a host function while its context's end waits for a kernel. It does not block the legacy stream
+ * then, either. */
+static void a_stream_left_behind_blocks_what_it_did(void **state) {
+  (void)state;
+  CUgreenCtx green;
+  CUstream stream, other;
+  CUdeviceptr memory;
+  pthread_t thread;
+  const uint32_t grace = engine_grace_ms;
+  words[0] = words[1] = 0;
+  assert_int_equal(sem_init(&go, 0, 0), 0);
+  succeed(cuCtxSetCurrent(primary[1]));
+  succeed(cuMemAlloc_v2(&memory, 64));
+  succeed(cuGreenCtxCreate(&green, descriptor, 1, 1));
+  succeed(cuGreenCtxStreamCreate(&stream, green, 1, 0));
+  succeed(cuStreamCreate(&other, 1));
+  succeed(cuLaunchKernel(follow, 1, 1, 1, 1, 1, 1, 0, other, (void *[]){&words}, NULL));
+  call c = {.way = W_DESTROY, .green = green, .result = -1};
+  assert_int_equal(pthread_create(&thread, NULL, make_call, &c), 0);
+  await_waiting();
+  succeed(cuLaunchHostFunc(stream, wait_for_go, NULL));
+  __atomic_store_n(&words[0], 1, __ATOMIC_SEQ_CST);
+  pthread_join(thread, NULL);
+  assert_int_equal(c.result, CUDA_SUCCESS);
+  engine_grace_ms = 0;
+  succeed(cuMemsetD8Async(memory, 1, 4, NULL));
+  engine_grace_ms = grace;
+  assert_false(has_gone_on);
+  assert_int_equal(sem_post(&go), 0);
+  succeed(cuStreamDestroy_v2(stream));
+  succeed(cuStreamDestroy_v2(other));
+  succeed(cuMemFree_v2(memory));
+  assert_true(has_gone_on);
+  sem_destroy(&go);
+}
+
 static int start(void **state) {
   (void)state;
   CUmodule module;
@@ -225,6 +274,7 @@ int main(void) {
       cmocka_unit_test(what_gives_way_is_over),
       cmocka_unit_test(what_has_the_address_of_a_green_context_is_left_alone),
       cmocka_unit_test(what_has_the_address_of_an_event_is_left_alone),
+      cmocka_unit_test(a_stream_left_behind_blocks_what_it_did),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }
