@@ -76,6 +76,9 @@ head -c $(($(stat -c %s early.fft) - 40)) early.fft >cut.fft
 run "$farfault" trace check cut.fft
 expect_status 2
 expect_err "was cut off"
+run "$farfault" trace dump cut.fft
+expect_status 2
+expect_err "was cut off"
 run "$farfault" sim --memory copy cut.fft
 expect_out "its recording was cut off"
 run "$farfault" trace cut --repair -o whole.fft cut.fft

@@ -494,6 +494,14 @@ static int fail_without_launch(const char *file, const trace_selection *s, uint6
 
 enum { PRINT_BYTES = 1 << 16 };
 
+static void say_cut_off(const arguments *a, const trace_file_info *about) {
+  if (about->whole) return;
+  cli_fail(0,
+           "%s: the recording was cut off: it has %" PRIu64 " operation%s, %" PRIu64
+           " launch%s (farfault trace cut --repair makes a whole trace of them)",
+           a->file, about->operations, cli_s(about->operations), about->launches, cli_es(about->launches));
+}
+
 static int dump(const arguments *a, trace_file *file) {
   bool chosen = chooses_launches(&a->selection), found = false, damaged = false;
   ff_text out = {0};
@@ -521,6 +529,7 @@ static int dump(const arguments *a, trace_file *file) {
   }
   free(out.chars);
   const trace_file_info *about = trace_file_information(file);
+  say_cut_off(a, about);
   if (chosen && !found && status == CLI_DONE) status = fail_without_launch(a->file, &a->selection, about->launches);
   return damaged || about->nameless || !about->whole ? CLI_BAD_FILE : status;
 }
@@ -532,11 +541,7 @@ static int check(const arguments *a, trace_file *file) {
   sums s = {0};
   sum_all(file, &s);
   ff_text out = {0};
-  if (!about->whole)
-    cli_fail(0,
-             "%s: the recording was cut off: it has %" PRIu64 " operation%s, %" PRIu64
-             " launch%s (farfault trace cut --repair makes a whole trace of them)",
-             a->file, about->operations, cli_s(about->operations), about->launches, cli_es(about->launches));
+  say_cut_off(a, about);
   if (s.unmatched)
     cli_fail(0, "%s: %" PRIu64 " marks of offload candidates do not match; the first: %s", a->file, s.unmatched,
              s.first_unmatched);
