@@ -79,6 +79,10 @@ void cli_refuse(const struct argp_state *state, const char *format, ...) __attri
  * CLI_DONE. */
 int cli_keep_input(const char *input, const char *const *outputs, size_t count);
 
+/* Whether outputs (NULL or "-": none is wanted) can be written, before anything long begins: CLI_FAILED, told; else
+ * CLI_DONE. */
+int cli_check_outputs(const char *const *outputs, size_t count);
+
 /* For commands that take one file: ARGP_KEY_ARG puts it into *file, ARGP_KEY_END refuses that there is none; all else
  * is ARGP_ERR_UNKNOWN. A file that is of another kind than `wanted` (file_kinds.h) is refused with the command that
  * takes it: exit(CLI_BAD_FILE). */

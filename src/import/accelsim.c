@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "import/import.h"
 #include "import/kernel.h"
@@ -348,7 +349,18 @@ static ff_status write_trace(importer *im, const char *to, const char *command, 
 
 /* ---- the list ---- */
 
-static ff_status read_list(importer *im, const char *from, ff_error *error) {
+static ff_status keep_input(const char *to, const char *file, ff_error *error) {
+  if (!ff_output_same(to, file)) return FF_OK;
+  return ff_fail(error, FF_INVALID, "%s: is what is read: the trace would take its place", to);
+}
+
+static ff_status keep_kernels(const importer *im, const char *to, ff_error *error) {
+  ff_status status = FF_OK;
+  for (size_t i = 0; i < im->list.count && !status; i++) status = keep_input(to, im->list.items[i].file, error);
+  return status;
+}
+
+static ff_status read_list(importer *im, const char *from, const char *to, ff_error *error) {
   struct stat info;
   if (stat(from, &info)) return ff_fail(error, FF_NOT_FOUND, "%s: cannot be read: %s", from, strerror(errno));
   ff_text path = {0}, raw = {0};
@@ -361,7 +373,7 @@ static ff_status read_list(importer *im, const char *from, ff_error *error) {
         error, FF_PARSE,
         "%s: a raw trace: Accel-Sim's post-traces-processing makes kernelslist.g of it, with the blocks of each kernel together",
         raw.chars);
-  else if (!(status = lines_open(path.chars, &list, error))) {
+  else if (!(status = keep_input(to, path.chars, error)) && !(status = lines_open(path.chars, &list, error))) {
     char *slash = strrchr(path.chars, '/');
     ff_text folder = {0};
     if (slash) ff_text_add_bytes(&folder, path.chars, (size_t)(slash - path.chars));
@@ -393,7 +405,9 @@ ff_status import_accelsim(const char *from, const char *to, const char *command,
                           import_result *result, ff_error *error) {
   importer im = {.pages = page_map_create(), .step = step, .context = context};
   *result = (import_result){0};
-  ff_status status = read_list(&im, from, error);
+  ff_status status = ff_output_check(to, error);
+  if (!status) status = read_list(&im, from, to, error);
+  if (!status) status = keep_kernels(&im, to, error);
   if (!status) status = open_spool(&im, error);
   if (!status) status = read_all(&im, error);
   if (!status) status = write_trace(&im, to, command, result, error);

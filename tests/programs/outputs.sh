@@ -201,4 +201,29 @@ for command in "report read.json --csv read.json" "report read.json --html ./rea
   expect_err "is what is read: the output would take its place"
   expect cmp read.json "$source/tests/unit/report/golden/sample.json"
 done
+cp app.fft read.fft
+cp k.ptx read.ptx
+cp -r "$here/accelsim" sass
+cp -r sass sass.was
+for command in "trace cut read.fft -o read.fft" "rewrite --sm-affinity read.ptx -o ./read.ptx" "import accelsim sass -o sass/kernelslist.g" \
+  "import accelsim sass/kernelslist.g -o $(compgen -G 'sass/kernel-*.traceg*' | head -1)"; do
+  # shellcheck disable=SC2086 # words
+  run "$farfault" $command
+  expect_status 64
+  expect_err "is what is read: "
+  expect cmp read.fft app.fft
+  expect cmp read.ptx k.ptx
+  expect diff -r sass sass.was
+done
+
+# ---- what takes long says before it begins that its result cannot be written ----
+mkdir folder
+for command in "calibrate --driver virtual --machine gtx480 -o folder" "calibrate --driver virtual --machine gtx480 -o new.yaml --svg folder" \
+  "probe --target sim:gtx1080 --json folder" "bench managed --machine gtx480 --csv folder" "import accelsim sass -o folder"; do
+  # shellcheck disable=SC2086 # words
+  run timeout 20 "$farfault" $command
+  expect_status 1
+  expect_err "folder: cannot write there: it is a folder"
+  expect_no_out
+done
 finish

@@ -91,7 +91,10 @@ static int import(int argc, char **argv) {
   free(command.chars);
   if (s.last > 0) fputs("\r\033[K", stderr);
   if (status)
-    return cli_fail(status == FF_PARSE || status == FF_NOT_FOUND ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message);
+    return cli_fail(status == FF_INVALID                           ? CLI_USAGE
+                    : status == FF_PARSE || status == FF_NOT_FOUND ? CLI_BAD_FILE
+                                                                   : CLI_FAILED,
+                    "%s", error.message);
   char size[32], allocated[32];
   fprintf(stderr,
           "farfault: %s: %" PRIu64 " operation%s, %" PRIu64 " launch%s, %" PRIu64

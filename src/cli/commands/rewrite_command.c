@@ -142,6 +142,7 @@ static int rewrite(int argc, char **argv) {
   int status;
   cli_parse(&argp, argc, argv, &a);
   if (kind_refused(a.file, KIND_PTX | KIND_PROGRAM)) return CLI_BAD_FILE;
+  if (cli_keep_input(a.file, (const char *const[]){a.output}, 1)) return CLI_USAGE;
   if (take_file(a.file, &all, &linked, &error)) {
     status = cli_fail(CLI_BAD_FILE, "%s", error.message);
   } else {

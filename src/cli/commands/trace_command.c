@@ -613,7 +613,7 @@ static int trace_command(int argc, char **argv) {
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   trace_file *file;
   ff_error error;
-  if (cli_keep_input(a.file, (const char *const[]){a.json}, 1)) return CLI_USAGE;
+  if (cli_keep_input(a.file, (const char *const[]){a.json, a.output}, 2)) return CLI_USAGE;
   if (kind_refused(a.file, KIND_TRACE)) return CLI_BAD_FILE;
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   if (trace_file_information(file)->nameless)

@@ -289,6 +289,14 @@ int cli_keep_input(const char *input, const char *const *outputs, size_t count) 
   return CLI_DONE;
 }
 
+int cli_check_outputs(const char *const *outputs, size_t count) {
+  ff_error error;
+  for (size_t i = 0; i < count; i++)
+    if (outputs[i] && strcmp(outputs[i], "-") && ff_output_check(outputs[i], &error))
+      return cli_fail(CLI_FAILED, "%s", error.message);
+  return CLI_DONE;
+}
+
 int cli_write_or_print(const char *file, const ff_text *text) {
   ff_error error;
   if (!strcmp(file, "-")) return cli_print_as_it_is(text);
