@@ -155,7 +155,8 @@ if [[ $mode == check-all ]]; then
   # Those in which threads meet; all unit tests of base/, trace/, exec/, session/, check/ and driver/ can be built there. Not base_test_ending, whose
   # second signal comes late, as ThreadSanitizer keeps signals back; nor driver_test_contexts, which loads a library that would have to be built, too.
   raced=(driver_test_{threads,behind,behind_simulated,green_far,graph_values,graph_batches,graph_simulated,device_runtime,device_graph,devices,launch,kernels}
-    driver_test_{overlap,process,stream,stream_simulated,forks,ipc} exec_test_core_launch session_test_session session_test_session_check trace_test_stream)
+    driver_test_{overlap,process,stream,stream_simulated,forks,ipc,declare,graph_far,libcuda_rare,multicast,nvtx,pool,private_runtimes,shared,shared_pool}
+    driver_test_{site,touch,vmm} exec_test_core_launch session_test_session session_test_session_check trace_test_stream)
   mkdir -p "$races"
   if ! setarch -R true 2>/dev/null; then
     echo "left out: this system keeps programs from having the same addresses each time (setarch -R), which ThreadSanitizer needs"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open files of ours beside a program's. 0, 1 and 2 are a program's standard files even where it has closed them: a
- * file that were opened there would get what it prints next, or be closed when it opens them anew. */
+ * file that is opened there gets what it prints next, or is closed when it opens them anew. */
 #ifndef FF_BASE_DESCRIPTOR_H
 #define FF_BASE_DESCRIPTOR_H
 
