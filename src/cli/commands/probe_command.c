@@ -257,8 +257,7 @@ static int probe(int argc, char **argv) {
   cli_parse(&argp, argc, argv, &a);
   ff_error error;
   if (check(&a, &error)) return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
-  const char *const outputs[] = {a.output, a.json, a.svg, a.options.raw, a.options.lines};
-  if (cli_check_outputs(outputs, 5)) return CLI_FAILED;
+  if (cli_check_outputs((const char *const[]){a.output, a.json, a.svg}, 3)) return CLI_FAILED;
   probe_result *result = ff_alloc(sizeof *result);
   int status = measure(&a, result, &error) ? cli_fail(a.pairs_file ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message)
                                            : report(&a, result);
