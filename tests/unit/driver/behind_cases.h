@@ -173,6 +173,36 @@ static void memory_and_questions(void **state) {
   assert_int_equal(*answer, 1);
 }
 
+/* What is asked for of events that are over, or are not, waits for no kernel. */
+static void elapsed_time_is_a_question(void **state) {
+  (void)state;
+  cudaEvent_t before, between, after;
+  float ms = -1;
+  succeed(cudaEventCreate(&before));
+  succeed(cudaEventCreate(&between));
+  succeed(cudaEventCreate(&after));
+  succeed(cudaEventRecord(before, blocking));
+  start_waiting(blocking, latch, 1, 0);
+  succeed(cudaEventRecord(after, blocking)); /* its first */
+  expect(cudaEventElapsedTime(&ms, before, after), cudaErrorNotReady);
+  expect(cudaEventElapsedTime(&ms, after, before), cudaErrorNotReady);
+  expect(cudaEventElapsedTime(&ms, before, event), cudaErrorInvalidResourceHandle); /* never recorded */
+  succeed(cudaEventRecord(event, apart));
+  start_put(apart, device, 1);
+  succeed(cudaEventRecord(between, apart));
+  succeed(cudaEventSynchronize(between));
+  succeed(cudaEventElapsedTime(&ms, event, between));
+  assert_true(ms > 0 && ms < 1000);
+  assert_int_equal(*answer, 0);
+  *latch = 1;
+  succeed(cudaEventSynchronize(after));
+  succeed(cudaEventElapsedTime(&ms, before, after));
+  assert_true(ms > 0);
+  succeed(cudaEventDestroy(before));
+  succeed(cudaEventDestroy(between));
+  succeed(cudaEventDestroy(after));
+}
+
 static void one_kernel_waits_for_another(void **state) {
   (void)state;
   start_waiting(blocking, device, 1, 0);
@@ -654,6 +684,7 @@ static int run_behind_cases(void) {
       CASE(what_is_behind_keeps_its_order),
       CASE(other_streams_go_on),
       CASE(memory_and_questions),
+      CASE(elapsed_time_is_a_question),
       CASE(one_kernel_waits_for_another),
       CASE(default_stream_waits),
       CASE(events_carry_it_on),
