@@ -329,7 +329,8 @@ cudaError_t engine_node_destroy(engine_node *node) {
   cudaError_t error = engine_enter();
   if (error) return error;
   if (!engine_node_live(node) || node->graph->exec) error = cudaErrorInvalidValue;
-  else if (has_memory(node)) error = cudaErrorNotSupported;
+  else if (has_memory(node) || ((node->before.count || node->after.count) && engine_graph_has_memory(node->graph)))
+    error = cudaErrorNotSupported;
   else node_remove(node);
   engine_leave();
   return error;
@@ -393,6 +394,7 @@ cudaError_t engine_graph_disconnect(engine_graph *graph, engine_node *const *fro
   if (!engine_graph_live(graph)) error = cudaErrorInvalidValue;
   for (size_t i = 0; !error && i < count; i++)
     if (!pair_valid(graph, from[i], to[i]) || !linked(from[i], to[i])) error = cudaErrorInvalidValue;
+  if (!error && count && engine_graph_has_memory(graph)) error = cudaErrorNotSupported;
   for (size_t i = 0; !error && i < count; i++)
     if (linked(from[i], to[i])) link_remove(from[i], to[i]);
   engine_leave();
@@ -510,10 +512,7 @@ engine_graph *engine_graph_copy(const engine_graph *graph, uint32_t depth) {
   if (depth >= ENGINE_GRAPH_DEPTH) return NULL;
   engine_graph *copy = engine_graph_make();
   for (size_t i = 0; i < graph->objects.count; i++) engine_graph_hold(copy, graph->objects.items[i]);
-  for (size_t i = 0; i < graph->conditions.count; i++) {
-    FF_PUSH(&copy->conditions, graph->conditions.items[i]);
-    graph->conditions.items[i]->references++;
-  }
+  for (size_t i = 0; i < graph->conditions.count; i++) engine_graph_share(copy, graph->conditions.items[i]);
   for (size_t i = 0; i < graph->nodes.count; i++) {
     graph->nodes.items[i]->index = (uint32_t)i;
     if (node_copy(graph->nodes.items[i], copy, depth)) continue;

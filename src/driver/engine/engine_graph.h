@@ -105,7 +105,7 @@ ENGINE_API cudaError_t engine_graph_clone(engine_graph *graph, engine_graph **cl
 /* `edges` may be NULL: plain ones. What cannot be launched is refused here, as engine_launch_run would. */
 ENGINE_API cudaError_t engine_graph_add(engine_graph *graph, engine_node *const *before, const engine_edge *edges,
                                         size_t count, engine_node_params *params, engine_node **node);
-ENGINE_API cudaError_t engine_node_destroy(engine_node *node); /* not a memory node */
+ENGINE_API cudaError_t engine_node_destroy(engine_node *node); /* no memory node, nor an edge of a graph with such */
 /* What params point to belongs to the node. where.device is the node's also where no context is given. */
 ENGINE_API cudaError_t engine_node_get(engine_node *node, engine_node_params *params);
 /* of the same kind, not of memory */

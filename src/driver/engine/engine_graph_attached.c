@@ -72,6 +72,11 @@ void engine_condition_drop(engine_condition *condition) {
   free(condition);
 }
 
+void engine_graph_share(engine_graph *graph, engine_condition *condition) {
+  FF_PUSH(&graph->conditions, condition);
+  condition->references++;
+}
+
 cudaError_t engine_conditional_create(engine_graph *graph, uint32_t value, bool assign, uint64_t *handle) {
   if (!handle) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();

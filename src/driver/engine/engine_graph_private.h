@@ -193,6 +193,7 @@ cudaError_t engine_copies_on(const engine_batch *batch, engine_stream *stream); 
 
 void engine_graph_hold(engine_graph *graph, engine_object *object); /* one reference more, which is the graph's */
 void engine_object_drop(engine_object *object, bool held);          /* one less; held: it was a graph's */
+void engine_graph_share(engine_graph *graph, engine_condition *condition); /* likewise */
 void engine_condition_drop(engine_condition *condition);
 
 cudaError_t engine_graph_memory_check(const engine_node_params *params); /* of an ALLOC node */

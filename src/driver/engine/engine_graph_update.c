@@ -55,8 +55,7 @@ int engine_node_change(const engine_node *ours, const engine_node *theirs) {
     return a->memory.bytes == b->memory.bytes && ours->memory == theirs->memory ? 0 : ENGINE_UPDATE_UNSUPPORTED;
   case ENGINE_NODE_FREE: return a->memory.address == b->memory.address ? 0 : ENGINE_UPDATE_UNSUPPORTED;
   case ENGINE_NODE_CONDITIONAL:
-    return a->conditional.type == b->conditional.type && a->conditional.count == b->conditional.count &&
-                   a->conditional.handle == b->conditional.handle
+    return a->conditional.type == b->conditional.type && a->conditional.count == b->conditional.count
                ? 0
                : ENGINE_UPDATE_PARAMETERS;
   case ENGINE_NODE_KERNEL:
@@ -110,17 +109,41 @@ static bool same_shape(const engine_graph *ours, const engine_graph *theirs, eng
   return true;
 }
 
+/* The references of an exec are those of the graph it was updated from (CUDA Programming Guide, "CUDA User
+ * Objects"). */
+static void take_objects(engine_graph *ours, const engine_graph *theirs) {
+  const size_t before = ours->objects.count;
+  for (size_t i = 0; i < theirs->objects.count; i++) engine_graph_hold(ours, theirs->objects.items[i]);
+  for (size_t i = 0; i < before; i++) engine_object_drop(ours->objects.items[i], true);
+  ours->objects.count -= before;
+  memmove(ours->objects.items, ours->objects.items + before, ours->objects.count * sizeof *ours->objects.items);
+}
+
+/* Kernels set a condition by its handle, which is of the graph that made it: handles, their flags and default values
+ * are those of the new graph (Driver API, cuGraphExecUpdate). */
+static void take_conditions(engine_graph *ours, const engine_graph *theirs) {
+  const size_t before = ours->conditions.count;
+  for (size_t i = 0; i < theirs->conditions.count; i++) engine_graph_share(ours, theirs->conditions.items[i]);
+  for (size_t i = 0; i < before; i++) engine_condition_drop(ours->conditions.items[i]);
+  ours->conditions.count -= before;
+  memmove(ours->conditions.items, ours->conditions.items + before,
+          ours->conditions.count * sizeof *ours->conditions.items);
+}
+
 /* They have the same shape, and every node's parameters were checked. */
 static void take_over(engine_graph *ours, const engine_graph *theirs) {
+  take_objects(ours, theirs);
+  take_conditions(ours, theirs);
   for (size_t i = 0; i < ours->nodes.count; i++) {
     engine_node *a = ours->nodes.items[i];
     const engine_node *b = theirs->nodes.items[i];
     a->origin = b->id;
     if (a->params.kind == ENGINE_NODE_GRAPH) take_over(a->params.graph, b->params.graph);
-    else if (a->params.kind == ENGINE_NODE_CONDITIONAL)
+    else if (a->params.kind == ENGINE_NODE_CONDITIONAL) {
+      a->params.conditional.handle = b->params.conditional.handle;
       for (uint32_t k = 0; k < a->params.conditional.count; k++)
         take_over(a->params.conditional.bodies[k], b->params.conditional.bodies[k]);
-    else if (a->params.kind != ENGINE_NODE_ALLOC && a->params.kind != ENGINE_NODE_FREE)
+    } else if (a->params.kind != ENGINE_NODE_ALLOC && a->params.kind != ENGINE_NODE_FREE)
       engine_node_assign(a, &b->params);
   }
 }

@@ -342,6 +342,51 @@ static void conditions(void **state) {
   succeed(cudaFree(counter));
 }
 
+/* A graph of one conditional node whose kernel, in its body, sets the graph's own handle. */
+static cudaGraph_t counting_graph(unsigned *x, unsigned *counter, unsigned limit, unsigned start, unsigned factor) {
+  cudaGraph_t graph;
+  cudaGraphNode_t node;
+  cudaGraphConditionalHandle handle;
+  succeed(cudaGraphCreate(&graph, 0));
+  succeed(cudaGraphConditionalHandleCreate(&handle, graph, start, 1));
+  cudaGraphNodeParams params = {.type = ENGINE_NODE_CONDITIONAL};
+  params.conditional = (cudaConditionalNodeParams){.handle = handle, .type = ENGINE_CONDITIONAL_WHILE, .size = 1};
+  succeed(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &params));
+  cudaGraph_t body = params.conditional.phGraph_out[0];
+  cudaGraphNode_t scale = add_scale(body, NULL, x, factor, 0);
+  void *arguments[] = {&handle, &counter, &limit};
+  succeed(cudaGraphAddKernelNode(
+      &node, body, &scale, 1,
+      &(cudaKernelNodeParams){
+          .func = below_stub, .gridDim = {1, 1, 1}, .blockDim = {1, 1, 1}, .kernelParams = arguments}));
+  return graph;
+}
+
+/* The exec's handle, with its default value, is the new graph's, which may be gone by then. */
+static void conditions_are_updated(void **state) {
+  (void)state;
+  unsigned *x = device_array(1), *counter = device_array(0);
+  cudaGraphExecUpdateResultInfo info;
+  cudaGraph_t first = counting_graph(x, counter, 2, 1, 2), second = counting_graph(x, counter, 3, 1, 3),
+              never = counting_graph(x, counter, 3, 0, 5);
+  cudaGraphExec_t exec = instantiate(first);
+  succeed(cudaGraphLaunch(exec, NULL));
+  assert_all(x, 4);
+  succeed(cudaGraphDestroy(first));
+  succeed(cudaGraphExecUpdate(exec, second, &info));
+  succeed(cudaGraphDestroy(second));
+  succeed(cudaMemset(counter, 0, 4));
+  succeed(cudaGraphLaunch(exec, NULL));
+  assert_all(x, 4 * 27);
+  succeed(cudaGraphExecUpdate(exec, never, &info));
+  succeed(cudaGraphLaunch(exec, NULL));
+  assert_all(x, 4 * 27);
+  succeed(cudaGraphDestroy(never));
+  succeed(cudaGraphExecDestroy(exec));
+  succeed(cudaFree(x));
+  succeed(cudaFree(counter));
+}
+
 /* Milliseconds of virtual time that one launch of a graph takes in which two copies, to the device and back, are in a
  * row or not. */
 static float time_of_copies(bool row) {
@@ -647,6 +692,11 @@ static void memory_nodes(void **state) {
   succeed(cudaGraphAddMemFreeNode(&release, graph, &copy, 1, p));
   expect(cudaGraphAddMemFreeNode(&again, graph, &copy, 1, p), cudaErrorInvalidValue);
   expect(cudaGraphDestroyNode(alloc), cudaErrorNotSupported);
+  expect(cudaGraphDestroyNode(set), cudaErrorNotSupported); /* nor what has an edge in such a graph, nor the edge */
+  expect(cudaGraphRemoveDependencies(graph, &alloc, &set, NULL, 1), cudaErrorNotSupported);
+  cudaGraphNode_t lone;
+  succeed(cudaGraphAddEmptyNode(&lone, graph, NULL, 0));
+  succeed(cudaGraphDestroyNode(lone));
   expect(cudaGraphClone(&(cudaGraph_t){NULL}, graph), cudaErrorNotSupported);
   cudaMemAllocNodeParams second = alloc_params(COUNT * 2), third = alloc_params(COUNT * 4);
   succeed(cudaGraphAddMemAllocNode(&again, graph, &release, 1, &second));
@@ -715,6 +765,38 @@ static void objects(void **state) {
   succeed(cudaDeviceSynchronize());
   assert_int_equal(destroyed, 1);
   expect(cudaUserObjectRetain(object, 1), cudaErrorInvalidValue);
+}
+
+static cudaGraph_t graph_with_object(unsigned *destroyed) {
+  cudaGraph_t graph;
+  cudaGraphNode_t node;
+  cudaUserObject_t object;
+  succeed(cudaUserObjectCreate(&object, destroyed, host_adds, 1, 1));
+  succeed(cudaGraphCreate(&graph, 0));
+  succeed(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
+  succeed(cudaGraphRetainUserObject(graph, object, 1, 1));
+  return graph;
+}
+
+/* An exec holds what the graph holds that it was made from, or updated from. */
+static void objects_are_updated(void **state) {
+  (void)state;
+  unsigned old = 0, new = 0;
+  cudaGraphExecUpdateResultInfo info;
+  cudaGraph_t first = graph_with_object(&old), second = graph_with_object(&new);
+  cudaGraphExec_t exec = instantiate(first);
+  succeed(cudaGraphDestroy(first));
+  succeed(cudaDeviceSynchronize());
+  assert_int_equal(old, 0);
+  succeed(cudaGraphExecUpdate(exec, second, &info));
+  succeed(cudaGraphDestroy(second));
+  succeed(cudaDeviceSynchronize());
+  assert_int_equal(old, 1);
+  assert_int_equal(new, 0);
+  succeed(cudaGraphLaunch(exec, NULL));
+  succeed(cudaGraphExecDestroy(exec));
+  succeed(cudaDeviceSynchronize());
+  assert_int_equal(new, 1);
 }
 
 static void reset_takes_all(void **state) {
@@ -796,6 +878,8 @@ static int run_graph_cases(void) {
       cmocka_unit_test(kinds),
       cmocka_unit_test(updates),
       cmocka_unit_test(conditions),
+      cmocka_unit_test(conditions_are_updated),
+      cmocka_unit_test(conditions_are_updated),
       cmocka_unit_test(branches_overlap),
       cmocka_unit_test(one_launch_pays),
       cmocka_unit_test(captures),
@@ -804,6 +888,7 @@ static int run_graph_cases(void) {
       cmocka_unit_test(into_a_graph),
       cmocka_unit_test(memory_nodes),
       cmocka_unit_test(objects),
+      cmocka_unit_test(objects_are_updated),
       cmocka_unit_test(reset_takes_all),
       cmocka_unit_test(gone_while_it_runs),
   };
