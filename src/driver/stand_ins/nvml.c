@@ -7,6 +7,7 @@
  * NVML_ERROR_INSUFFICIENT_SIZE. */
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver/properties.h"
@@ -28,6 +29,11 @@ typedef struct nvmlMemory_v2 {
   unsigned version;
   unsigned long long total, reserved, free, used;
 } nvmlMemory_v2;
+
+typedef struct nvmlSystemDriverBranchInfo {
+  unsigned version;
+  char branch[80];
+} nvmlSystemDriverBranchInfo;
 
 nvmlReturn nvml_ready(void) { return initialised ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED; }
 
@@ -95,6 +101,14 @@ static const char *driver_version(void) {
 }
 EXPORT(nvmlSystemGetDriverVersion, (char *version, unsigned room)) {
   return nvml_text(version, room, driver_version());
+}
+/* Branches have names such as r580_00, by the major number; of which of them a version is it does not say. */
+EXPORT(nvmlSystemGetDriverBranch, (nvmlSystemDriverBranchInfo * info, unsigned room)) {
+  char text[sizeof info->branch];
+  if (!info) return NVML_ERROR_INVALID_ARGUMENT;
+  if (info->version != NVML_STRUCT_VERSION(nvmlSystemDriverBranchInfo, 1)) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  snprintf(text, sizeof text, "r%d_00", atoi(driver_version()));
+  return nvml_text(info->branch, room < sizeof text ? room : sizeof text, text);
 }
 EXPORT(nvmlSystemGetNVMLVersion, (char *version, unsigned room)) {
   char text[32];

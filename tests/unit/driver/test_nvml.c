@@ -46,6 +46,11 @@ int nvmlDeviceGetArchitecture(nvmlDevice, unsigned *);
 int nvmlSystemGetCudaDriverVersion_v2(int *);
 int nvmlSystemGetDriverVersion(char *, unsigned);
 int nvmlSystemGetNVMLVersion(char *, unsigned);
+typedef struct branch_info {
+  unsigned version;
+  char branch[80];
+} branch_info;
+int nvmlSystemGetDriverBranch(branch_info *, unsigned);
 typedef struct memory_info_v2 {
   unsigned version;
   unsigned long long total, reserved, free, used;
@@ -264,6 +269,12 @@ static void test_version(void **state) {
     assert_int_equal(nvmlSystemGetDriverVersion(said, sizeof said), 0);
     assert_int_equal(nvmlSystemGetNVMLVersion(library, sizeof library), 0);
     assert_string_equal(said, rows[i].driver);
+    branch_info info = {.version = sizeof info | 1u << 24};
+    assert_int_equal(nvmlSystemGetDriverBranch(&info, sizeof info.branch), 0);
+    assert_true(info.branch[0] == 'r' && !strncmp(info.branch + 1, said, 3) && !strcmp(info.branch + 4, "_00"));
+    assert_int_equal(nvmlSystemGetDriverBranch(&info, 4), INSUFFICIENT_SIZE);
+    info.version = 0;
+    assert_int_equal(nvmlSystemGetDriverBranch(&info, sizeof info.branch), VERSION_MISMATCH);
     assert_string_equal(library, expected);
     assert_int_equal(cuGetProcAddress_v2("cuInit", &function, driver, 0, &status), CUDA_SUCCESS);
     assert_int_equal(cuGetProcAddress_v2("cuInit", &function, driver + 10, 0, &status), CUDA_ERROR_INVALID_VALUE);
