@@ -68,7 +68,7 @@ static CUresult function_set(CUfunction function, int attribute, int value) {
 }
 
 static CUresult function_name(const char **name, CUfunction function) {
-  if (!name) return CUDA_ERROR_INVALID_VALUE;
+  if (!name || !function) return CUDA_ERROR_INVALID_VALUE;
   if (!engine_function_valid(function)) return CUDA_ERROR_INVALID_HANDLE;
   *name = engine_function_name(function);
   return CUDA_SUCCESS;
@@ -141,8 +141,9 @@ LIBCUDA_CALL(cuFuncGetParamInfo, (CUfunction function, size_t index, size_t *off
   LIBCUDA_TRY(libcuda_enter());
   return function_param(function, index, offset, size);
 }
+/* Unlike a kernel's name they are asked for in a context. */
 LIBCUDA_CALL(cuKernelGetParamInfo, (CUkernel kernel, size_t index, size_t *offset, size_t *size)) {
-  LIBCUDA_TRY(libcuda_ready());
+  LIBCUDA_TRY(libcuda_enter());
   return function_param(kernel, index, offset, size);
 }
 

@@ -107,26 +107,21 @@ LIBCUDA_CALL(cuMemPoolImportPointer, (CUdeviceptr * pointer, CUmemoryPool pool, 
 
 /* ---- allocating ---- */
 
-/* NVIDIA's runtimes hand on what they are given: from them no bytes are NULL, and NULL is freed, as with our own
- * runtime. To a program that calls the driver, both are invalid values. */
-#define BY_RUNTIME private_is_runtime(__builtin_return_address(0))
-
-static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream stream, const char *call,
-                         bool by_runtime) {
+/* No bytes are NULL, and NULL is freed: NVIDIA's runtimes hand on both, which succeed. */
+static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream stream, const char *call) {
   uint64_t address;
-  if (!out || (!bytes && !by_runtime)) return CUDA_ERROR_INVALID_VALUE;
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(libcuda_result(engine_pool_allocate(pool, bytes, stream, call, &address)));
   *out = address;
   return CUDA_SUCCESS;
 }
 LIBCUDA_STREAM_PAIR(cuMemAllocAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUstream stream),
                     allocate(address, bytes, NULL, engine_stream_handle(stream, own),
-                             private_call_name("cuMemAllocAsync", "cudaMallocAsync"), BY_RUNTIME))
+                             private_call_name("cuMemAllocAsync", "cudaMallocAsync")))
 LIBCUDA_STREAM_PAIR(cuMemAllocFromPoolAsync, _ptsz,
                     (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream),
                     pool ? allocate(address, bytes, pool, engine_stream_handle(stream, own),
-                                    private_call_name("cuMemAllocFromPoolAsync", "cudaMallocFromPoolAsync"), BY_RUNTIME)
+                                    private_call_name("cuMemAllocFromPoolAsync", "cudaMallocFromPoolAsync"))
                          : CUDA_ERROR_INVALID_VALUE)
 LIBCUDA_STREAM_PAIR(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream),
-                    address || BY_RUNTIME ? libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own)))
-                                          : CUDA_ERROR_INVALID_VALUE)
+                    libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own))))

@@ -41,8 +41,10 @@ static CUresult check_supported(const tensor_request *r) {
 
 static bool is_real(int type) { return type >= TENSOR_MAP_F16; }
 
+/* The manual wants a map at a multiple of 64 bytes; the driver takes any, as those of cuda.core and cuda.bindings lie
+ * where Python puts them. */
 static CUresult check_tensor(const tensor_request *r, unsigned fewest) {
-  if (!r->map || (uintptr_t)r->map % 64 || r->rank < fewest || r->rank > TENSOR_MAP_DIMENSIONS || !r->address ||
+  if (!r->map || r->rank < fewest || r->rank > TENSOR_MAP_DIMENSIONS || !r->address ||
       (uintptr_t)r->address % ADDRESS_ALIGN || !r->sizes || (r->rank > 1 && !r->strides) || !r->steps)
     return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(check_supported(r));
@@ -86,7 +88,7 @@ static CUresult encode_tiled(const tensor_request *r, const uint32_t *box) {
     map.box[n] = (uint16_t)box[n];
   }
   if (!good_row(r, box[0])) return CUDA_ERROR_INVALID_VALUE;
-  *r->map = map;
+  memcpy(r->map, &map, sizeof map);
   return CUDA_SUCCESS;
 }
 
@@ -105,7 +107,7 @@ static CUresult encode_im2col(const tensor_request *r, const int *lower, const i
   map.im2col = 1;
   map.channels = (uint16_t)channels;
   map.pixels = (uint16_t)pixels;
-  *r->map = map;
+  memcpy(r->map, &map, sizeof map);
   return CUDA_SUCCESS;
 }
 
@@ -127,11 +129,18 @@ LIBCUDA_CALL(cuTensorMapEncodeIm2col,
       upper, channels, pixels);
 }
 
+static bool is_map(const tensor_map *at, tensor_map *found) {
+  if (!at) return false;
+  memcpy(found, at, sizeof *found);
+  return found->magic == TENSOR_MAP_MAGIC;
+}
+
 LIBCUDA_CALL(cuTensorMapReplaceAddress, (tensor_map * map, void *address)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!map || (uintptr_t)map % 64 || map->magic != TENSOR_MAP_MAGIC || !address || (uintptr_t)address % ADDRESS_ALIGN)
-    return CUDA_ERROR_INVALID_VALUE;
-  map->address = (uint64_t)(uintptr_t)address;
+  tensor_map changed;
+  if (!is_map(map, &changed) || !address || (uintptr_t)address % ADDRESS_ALIGN) return CUDA_ERROR_INVALID_VALUE;
+  changed.address = (uint64_t)(uintptr_t)address;
+  memcpy(map, &changed, sizeof changed);
   return CUDA_SUCCESS;
 }
 
@@ -140,8 +149,7 @@ enum { ALLOCATION_AUTO, ALLOCATION_SMALL, ALLOCATION_LARGE };
 LIBCUDA_CALL(cuTensorMapSetAllocationClass, (tensor_map * map, int wanted, int *effective)) {
   LIBCUDA_TRY(libcuda_ready());
   if (effective) *effective = ALLOCATION_SMALL;
-  if (!map || (uintptr_t)map % 64 || map->magic != TENSOR_MAP_MAGIC || wanted < ALLOCATION_AUTO ||
-      wanted > ALLOCATION_LARGE)
-    return CUDA_ERROR_INVALID_VALUE;
+  tensor_map found;
+  if (!is_map(map, &found) || wanted < ALLOCATION_AUTO || wanted > ALLOCATION_LARGE) return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
 }

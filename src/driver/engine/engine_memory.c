@@ -241,8 +241,11 @@ cudaError_t engine_host_unregister(void *host) {
   if (!host) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
+  const exec_allocation *around = exec_memory_find(ff_engine.memory, (uint64_t)(uintptr_t)host);
   const exec_allocation *allocation = owned_at((uint64_t)(uintptr_t)host);
-  if (!allocation || allocation->kind != EXEC_MEMORY_REGISTERED) error = cudaErrorHostMemoryNotRegistered;
+  const bool inside = around && !around->freed && around->kind == EXEC_MEMORY_REGISTERED;
+  if (inside && allocation != around) error = cudaErrorInvalidValue; /* not where it begins */
+  else if (!inside) error = cudaErrorHostMemoryNotRegistered;
   else {
     engine_time_wait_device(engine_memory_device(allocation));
     engine_forget_allocation(allocation);

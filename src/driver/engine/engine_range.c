@@ -161,9 +161,10 @@ static int type_of(int device) {
 static cudaError_t answer(const hints *of, int attribute, int *data, size_t bytes) {
   size_t count = bytes / sizeof *data;
   if (attribute == cudaMemRangeAttributeAccessedBy) {
-    size_t used = 0;
-    for (int device = cudaCpuDeviceId; device < 31; device++)
+    size_t used = 0; /* GPUs first */
+    for (int device = 0; device < 31; device++)
       if (of->accessed >> (device + 1) & 1 && used < count) data[used++] = device;
+    if (of->accessed & 1 && used < count) data[used++] = cudaCpuDeviceId;
     while (used < count) data[used++] = NOWHERE;
     return count && bytes % sizeof *data == 0 ? cudaSuccess : cudaErrorInvalidValue;
   }

@@ -241,6 +241,12 @@ static void checks_tensor_maps(void **state) {
   uint32_t box[2] = {16, 8}, none[2] = {0, 8}, large[2] = {16, 257}, odd[2] = {3, 8};
   void *at = (void *)(uintptr_t)data;
   succeed(cuTensorMapEncodeTiled(&map, U32, 2, at, sizes, strides, box, ones, 0, 0, 0, 0));
+  tensor_map_bytes maps[2]; /* a map may lie anywhere, and is the same there */
+  void *odd_place = (char *)maps + 16;
+  succeed(cuTensorMapEncodeTiled(odd_place, U32, 2, at, sizes, strides, box, ones, 0, 0, 0, 0));
+  assert_memory_equal(odd_place, &map, sizeof map);
+  succeed(cuTensorMapReplaceAddress(odd_place, at));
+  assert_memory_equal(odd_place, &map, sizeof map);
   invalid(cuTensorMapEncodeTiled(NULL, U32, 2, at, sizes, strides, box, ones, 0, 0, 0, 0));
   invalid(cuTensorMapEncodeTiled(&map, U32, 0, at, sizes, strides, box, ones, 0, 0, 0, 0));
   invalid(cuTensorMapEncodeTiled(&map, U32, 6, at, sizes, strides, box, ones, 0, 0, 0, 0));

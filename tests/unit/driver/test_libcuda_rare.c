@@ -126,6 +126,7 @@ static void test_module_lists(void **state) {
   assert_null(list[1]);
   succeed(cuModuleEnumerateFunctions(list, 3, module));
   succeed(cuFuncGetName(&name, list[1]));
+  check(cuFuncGetName(&name, NULL), CUDA_ERROR_INVALID_VALUE);
   assert_string_equal(name, "second");
   assert_null(list[2]);
   succeed(cuFuncGetModule(&of, list[1]));
@@ -302,7 +303,7 @@ static void test_hints(void **state) {
   succeed(cuMemAdvise(data, 8 * page, cudaMemAdviseSetAccessedBy, cudaCpuDeviceId));
   int devices[3];
   succeed(cuMemRangeGetAttribute(devices, sizeof devices, 3, data, 8 * page));
-  assert_memory_equal(devices, ((int[]){cudaCpuDeviceId, 0, cudaInvalidDeviceId}), sizeof devices);
+  assert_memory_equal(devices, ((int[]){0, cudaCpuDeviceId, cudaInvalidDeviceId}), sizeof devices);
   succeed(cuMemPrefetchAsync(data, page, 0, NULL));
   int prefetched, preferred;
   succeed(cuMemRangeGetAttributes((void *[]){&prefetched, &preferred}, (size_t[]){4, 4}, (int[]){4, 2}, 2, data, page));

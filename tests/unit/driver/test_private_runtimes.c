@@ -40,6 +40,7 @@ CUresult cuMemFree_v2(CUdeviceptr), cuMemFreeHost(void *), cuMemcpyHtoD_v2(CUdev
     cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t);
 CUresult cuLibraryLoadData(CUlibrary *, const void *, const int *, void **, unsigned, const int *, void **, unsigned),
     cuLibraryUnload(CUlibrary), cuLibraryGetKernel(CUkernel *, CUlibrary, const char *),
+    cuKernelGetName(const char **, CUkernel), cuKernelGetParamInfo(CUkernel, size_t, size_t *, size_t *),
     cuLibraryGetManaged(CUdeviceptr *, size_t *, CUlibrary, const char *),
     cuLibraryGetGlobal(CUdeviceptr *, size_t *, CUlibrary, const char *), cuModuleUnload(CUmodule),
     cuModuleGetLoadingMode(int *);
@@ -251,6 +252,16 @@ static void test_program(void **state) {
   succeed(cuLibraryGetKernel(&kernel, library, "raise"));
   check(cuLaunchKernel(kernel, 1, 1, 1, 2000, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
   check(cuLaunchKernel(kernel, 0, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+  CUcontext context; /* without one a kernel has a name, but cannot be asked for parameters */
+  const char *name;
+  size_t offset;
+  check(cuKernelGetParamInfo(kernel, 0, &offset, NULL), CUDA_ERROR_INVALID_VALUE); /* it has none */
+  succeed(cuCtxGetCurrent(&context));
+  succeed(cuCtxSetCurrent(NULL));
+  succeed(cuKernelGetName(&name, kernel));
+  check(cuKernelGetName(&name, NULL), CUDA_ERROR_INVALID_VALUE);
+  check(cuKernelGetParamInfo(kernel, 0, &offset, NULL), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuCtxSetCurrent(context));
   succeed(cuLibraryUnload(library));
 }
 
