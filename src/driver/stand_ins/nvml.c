@@ -5,6 +5,7 @@
  *
  * A device handle is the address of an entry of `devices`. Strings are cut to the caller's room:
  * NVML_ERROR_INSUFFICIENT_SIZE. */
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static const struct {
                {12000, "525.60.13"}, {11040, "470.57.02"}, {0, "450.51.06"}};
 
 static char devices[ENGINE_DEVICES_MAX];
-static bool initialised;
+static _Atomic uint32_t initialised; /* as often as it was, and was not shut down since */
 
 typedef struct nvmlMemory_v2 {
   unsigned version;
@@ -66,13 +67,17 @@ nvmlReturn nvml_text(char *to, unsigned room, const char *text) {
 
 static nvmlReturn start(void) {
   if (engine_start()) return NVML_ERROR_DRIVER_NOT_LOADED;
-  initialised = true;
+  initialised++;
   return NVML_SUCCESS;
 }
 EXPORT(nvmlInit, (void)) { return start(); }
 EXPORT(nvmlInit_v2, (void)) { return start(); }
 EXPORT(nvmlInitWithFlags, (unsigned flags)) { return start(); }
-EXPORT(nvmlShutdown, (void)) { return initialised ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED; }
+EXPORT(nvmlShutdown, (void)) {
+  uint32_t before = initialised;
+  while (before && !atomic_compare_exchange_weak(&initialised, &before, before - 1)) continue;
+  return before ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
+}
 
 __attribute__((visibility("default"))) const char *nvmlErrorString(nvmlReturn error);
 const char *nvmlErrorString(nvmlReturn error) {

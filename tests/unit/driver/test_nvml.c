@@ -174,6 +174,13 @@ static void test_before(void **state) {
   assert_int_equal(nvmlDeviceGetEccMode((nvmlDevice)&number, &number, &number), UNINITIALIZED);
   assert_int_equal(nvmlShutdown(), UNINITIALIZED);
   assert_int_equal(nvmlInit_v2(), 0);
+  assert_int_equal(nvmlInit_v2(), 0);
+  assert_int_equal(nvmlShutdown(), 0); /* once for each */
+  assert_int_equal(nvmlDeviceGetCount_v2(&number), 0);
+  assert_int_equal(nvmlShutdown(), 0);
+  assert_int_equal(nvmlDeviceGetCount_v2(&number), UNINITIALIZED);
+  assert_int_equal(nvmlShutdown(), UNINITIALIZED);
+  assert_int_equal(nvmlInit_v2(), 0);
 }
 
 static void test_devices(void **state) {
