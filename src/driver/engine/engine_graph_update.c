@@ -114,6 +114,7 @@ static bool same_shape(const engine_graph *ours, const engine_graph *theirs, eng
 static void take_objects(engine_graph *ours, const engine_graph *theirs) {
   const size_t before = ours->objects.count;
   for (size_t i = 0; i < theirs->objects.count; i++) engine_graph_hold(ours, theirs->objects.items[i]);
+  if (!before) return;
   for (size_t i = 0; i < before; i++) engine_object_drop(ours->objects.items[i], true);
   ours->objects.count -= before;
   memmove(ours->objects.items, ours->objects.items + before, ours->objects.count * sizeof *ours->objects.items);
@@ -124,6 +125,7 @@ static void take_objects(engine_graph *ours, const engine_graph *theirs) {
 static void take_conditions(engine_graph *ours, const engine_graph *theirs) {
   const size_t before = ours->conditions.count;
   for (size_t i = 0; i < theirs->conditions.count; i++) engine_graph_share(ours, theirs->conditions.items[i]);
+  if (!before) return;
   for (size_t i = 0; i < before; i++) engine_condition_drop(ours->conditions.items[i]);
   ours->conditions.count -= before;
   memmove(ours->conditions.items, ours->conditions.items + before,
