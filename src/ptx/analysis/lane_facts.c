@@ -35,8 +35,6 @@ static ptx_lane_fact of_operand(const ptx_lane_fact *facts, const ptx_operand *o
   case PTX_OPERAND_REG: return operand->negated || operand->selector ? unknown : facts[operand->reg];
   case PTX_OPERAND_INT: return (ptx_lane_fact){zeros_of(operand->bits), true};
   case PTX_OPERAND_SYMBOL: return (ptx_lane_fact){ptx_symbol_zeros(operand->symbol, operand->offset), true};
-  case PTX_OPERAND_F32:
-  case PTX_OPERAND_F64: return (ptx_lane_fact){0, true};
   case PTX_OPERAND_SREG: return (ptx_lane_fact){0, ptx_sreg_of_block(operand->sreg)};
   default: return unknown;
   }
@@ -51,7 +49,7 @@ static ptx_lane_fact of_product(const ptx_instr *instr, const ptx_lane_fact *f) 
   return adds ? lower(product, f[2]) : product;
 }
 
-/* What an instruction that computes writes, from its operands. */
+/* What an instruction of integers writes, from its operands. */
 static ptx_lane_fact of_result(const ptx_instr *instr, const ptx_lane_fact *facts) {
   ptx_lane_fact f[3] = {best, best, best};
   uint32_t count = instr->operand_count;
@@ -69,7 +67,7 @@ static ptx_lane_fact of_result(const ptx_instr *instr, const ptx_lane_fact *fact
   case PTX_OP_MAX: return all;
   case PTX_OP_CVT:
     for (uint32_t i = 0; i < instr->type_count; i++)
-      if (ptx_type_class(instr->types[i]) == 'F') return (ptx_lane_fact){0, all.same};
+      if (ptx_type_class(instr->types[i]) == 'F') return unknown;
     return all;
   case PTX_OP_SELP: return (ptx_lane_fact){lower(f[0], f[1]).zeros, all.same};
   case PTX_OP_AND: return (ptx_lane_fact){f[0].zeros > f[1].zeros ? f[0].zeros : f[1].zeros, all.same};
@@ -78,21 +76,9 @@ static ptx_lane_fact of_result(const ptx_instr *instr, const ptx_lane_fact *fact
     uint32_t more = by->kind == PTX_OPERAND_INT ? (uint32_t)(by->bits < LANE_ZEROS ? by->bits : LANE_ZEROS) : 0;
     return (ptx_lane_fact){sum(f[0].zeros + more), all.same};
   }
-  case PTX_OP_ABS:
-  case PTX_OP_COS:
-  case PTX_OP_DIV:
-  case PTX_OP_EX2:
-  case PTX_OP_FMA:
-  case PTX_OP_LG2:
-  case PTX_OP_NEG:
   case PTX_OP_NOT:
-  case PTX_OP_RCP:
-  case PTX_OP_REM:
-  case PTX_OP_RSQRT:
   case PTX_OP_SETP:
-  case PTX_OP_SHR:
-  case PTX_OP_SIN:
-  case PTX_OP_SQRT: return (ptx_lane_fact){0, all.same};
+  case PTX_OP_SHR: return (ptx_lane_fact){0, all.same};
   case PTX_OP_MUL:
   case PTX_OP_MAD: return of_product(instr, f);
   case PTX_OP_LD: return (ptx_lane_fact){0, ptx_instr_space(instr) == PTX_SPACE_PARAM};

@@ -16,7 +16,6 @@ enum { /* latencies in cycles, where that of an addition is four */
        PREDICATE = 12, /* from a comparison to what its predicate guards */
        BRANCH = 5,     /* one that may be taken or not: what ptxas leaves behind it */
        TAKEN = 9,      /* 8.7, on an RTX 2080 SUPER (below) */
-       MEET = 5,       /* where lanes that may have parted meet (BSYNC): what ptxas leaves behind it */
        /* of the XU: MUFU, POPC, FLO, I2F, F2I on a TU102 (connollydavid/tu102), MUFU on an RTX 2080 SUPER; 14 on a V100
         * (Jia 2018) */
        SPECIAL = 15,
@@ -144,8 +143,8 @@ static sequence special(const ptx_instr *instr) {
   switch (instr->opcode) {
   case PTX_OP_DIV:
     if (exact && instr->operand_count == 3 && instr->operands[2].kind == PTX_OPERAND_F32)
-      return (sequence){.fma = 5, .xu = 1, .other = 1, .cycles = QUOTIENT_BY_KNOWN};
-    if (exact) return (sequence){.fma = 5, .xu = 2, .other = 1, .cycles = QUOTIENT};
+      return (sequence){.fma = 5, .xu = 1, .other = 2, .cycles = QUOTIENT_BY_KNOWN};
+    if (exact) return (sequence){.fma = 5, .xu = 2, .other = 2, .cycles = QUOTIENT};
     return (sequence){.fma = flushes ? 1 : 2,
                       .alu = flushes ? 0 : 2,
                       .xu = 1,
@@ -386,7 +385,6 @@ typedef struct folding {
   bool *folded;       /* per instruction: it is part of another machine instruction, or has another in it */
   bool *shifts;       /* per instruction: what it has in it is a shift */
   uint32_t *versions; /* per register: how often it has been written so far */
-  uint8_t *meetings;  /* per instruction: how many branches' lanes meet before it */
   touched t;
 } folding;
 
@@ -545,8 +543,6 @@ static void count_predicated(folding *f, const ptx_cfg *cfg, const ptx_block *bl
     }
 }
 
-enum { MEETINGS = 8 }; /* before one instruction; what is beyond is not counted */
-
 /* Where lanes may part, the hardware is told where they meet: an instruction before the branch (BSSY), and one at the
  * place (BSYNC). */
 static void count_meeting_point(folding *f, const ptx_cfg *cfg, const ptx_lane_fact *facts, const ptx_block *block) {
@@ -557,21 +553,6 @@ static void count_meeting_point(folding *f, const ptx_cfg *cfg, const ptx_lane_f
   if (cfg->blocks[block->successors[1]].first < block->end || is_predicated(f, cfg, block)) return; /* a loop's end */
   add_slot(&f->costs[block->end - 1]);
   add_slot(&f->costs[meeting->first]);
-  if (f->meetings[meeting->first] < MEETINGS) f->meetings[meeting->first]++;
-}
-
-/* So it is with the branch past a slow path, unless all lanes have the same operands. */
-static void count_slow_path(folding *f, const ptx_lane_fact *facts, uint32_t n) {
-  const ptx_instr *instr = &f->func->instrs[n];
-  if (!has_slow_path(instr) || !is_float(type_of(instr))) return;
-  bool same = true;
-  ptx_touched(instr, &f->t);
-  for (uint32_t k = 0; k < f->t.reads; k++) same &= facts[f->t.regs[k]].same;
-  if (same) return;
-  add_slot(&f->costs[n]);
-  add_slot(&f->costs[n]);
-  uint32_t cycles = f->costs[n].count[PTX_PIPE_CHAIN] + MEET;
-  f->costs[n].count[PTX_PIPE_CHAIN] = (uint8_t)(cycles < PTX_COST_MAX ? cycles : PTX_COST_MAX);
 }
 
 /* A branch back is taken in all rounds of its loop but the last. */
@@ -607,11 +588,11 @@ static bool is_voted_on(const ptx_instr *instr, uint32_t reg) {
          instr->operands[1].reg == reg;
 }
 
-/* The longest chain that leads to the instruction from where the stretch begins: what it waits for. A predicate that is
- * one of its operands is there as soon as any other result: a comparison and a selection by it take 8 cycles together
- * on a TU102 (connollydavid/tu102). */
-static chain awaited(const folding *f, const ptx_instr *instr, const chain *ready, chain begin, ptx_pipe pipe) {
-  chain longest = begin;
+/* The longest chain that leads to the instruction: what it waits for. A predicate that is one of its operands is there
+ * as soon as any other result: a comparison and a selection by it take 8 cycles together on a TU102
+ * (connollydavid/tu102). */
+static chain awaited(const folding *f, const ptx_instr *instr, const chain *ready, ptx_pipe pipe) {
+  chain longest = {0};
   for (uint32_t k = 0; k < f->t.reads; k++) {
     uint32_t reg = f->t.regs[k];
     chain at = ready[reg];
@@ -695,25 +676,19 @@ static bool is_warp_barrier(const ptx_instr *instr) {
   return instr->opcode == PTX_OP_BAR && ptx_has(instr, PTX_MOD_WARP);
 }
 
-static bool is_branch(const ptx_instr *instr) { return instr->opcode == PTX_OP_BRA || instr->opcode == PTX_OP_BRX; }
-
-/* Gives each instruction of [first, end) by how much the longest chain up to it grows. A warp issues in order: a branch
- * goes out when all before it have. */
+/* Gives each instruction of [first, end) by how much the longest chain up to it grows. */
 static void chain_stretch(folding *f, chain *ready, uint32_t first, uint32_t end) {
-  const chain begin = {.cycles = first < end ? MEET * f->meetings[first] : 0};
-  chain longest = {0}, barriers = begin, issued = begin;
+  chain longest = {0}, barriers = {0};
   stores s = {.count = 0};
   for (uint32_t n = first; n < end; n++) {
     const ptx_instr *instr = &f->func->instrs[n];
     uint8_t *count = f->costs[n].count;
     ptx_touched(instr, &f->t);
     ptx_pipe pipe = pipe_of(count);
-    chain at = awaited(f, instr, ready, begin, pipe);
+    chain at = awaited(f, instr, ready, pipe);
     if (reads_shared(instr)) order_load(f, &s, instr, &at);
     if (writes_shared(instr)) note_store(f, &s, instr, at);
     if (is_warp_barrier(instr)) at = barriers; /* one after the other, whatever else the warp waits for */
-    if (is_branch(instr) && count[PTX_PIPE_SLOTS]) lengthen(&at, issued);
-    if (count[PTX_PIPE_SLOTS]) lengthen(&issued, at);
     at.cycles += count[PTX_PIPE_CHAIN];
     at.loads += count[PTX_PIPE_LOADS];
     if (is_warp_barrier(instr)) barriers = at;
@@ -755,7 +730,6 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
   f.folded = ff_alloc(instrs * sizeof *f.folded);
   f.shifts = ff_alloc(instrs * sizeof *f.shifts);
   f.versions = ff_alloc(regs * sizeof *f.versions);
-  f.meetings = ff_alloc(instrs * sizeof *f.meetings);
   chain *ready = ff_alloc(regs * sizeof *ready);
   for (uint32_t n = 0; n < func->instr_count; n++) f.costs[n] = single(&func->instrs[n]);
   count_uses(&f);
@@ -765,7 +739,6 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
   if (facts) {
     ptx_join_shared_loads(func, cfg, facts, f.costs);
     for (uint32_t b = 0; b < cfg->block_count; b++) count_meeting_point(&f, cfg, facts, &cfg->blocks[b]);
-    for (uint32_t n = 0; n < func->instr_count; n++) count_slow_path(&f, facts, n);
   }
   free(facts);
   for (uint32_t b = 0; b < cfg->block_count; b++) count_loop_end(&f, cfg, &cfg->blocks[b]);
@@ -776,7 +749,6 @@ ptx_cost *ptx_machine_code(const ptx_func *func, const ptx_cfg *cfg) {
   free(f.folded);
   free(f.shifts);
   free(f.versions);
-  free(f.meetings);
   free(f.t.regs);
   free(ready);
   return f.costs;
