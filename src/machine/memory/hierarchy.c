@@ -633,15 +633,17 @@ ps memory_access(memory *y, sm *m, request *r, ps *accepted) {
   return l1_load(y, m, r, known, accepted);
 }
 
-/* Pinned host memory: over the link, sector by sector, in no cache of the GPU. It holds an MSHR as any other miss. */
+/* Pinned host memory: over the link, sector by sector, in no cache of the GPU. A load holds an MSHR as any other miss,
+ * a store a buffer as any other store. */
 ps remote_access(memory *y, sm *m, pager_place place, const request *r, ps *accepted) {
   uint64_t bytes = (uint64_t)sector_count(r->sectors) * TRACE_SECTOR_BYTES;
-  ps at = slots_wait(&m->l1_mshrs, r->at);
+  slots *held = r->op == TRACE_STORE ? &m->stores : &m->l1_mshrs;
+  ps at = slots_wait(held, r->at);
   *accepted = r->ask + (at - r->at);
   COUNT(r->tally, remote_bytes, bytes);
   ps done = place.team         ? peer_reach_team(y->peers, place.team, r->op != TRACE_LOAD, bytes, r->ask, at)
             : place.device < 0 ? link_remote(y->link, r->op == TRACE_STORE, bytes, r->ask, at)
                                : peer_reach(y->peers, (uint32_t)place.device, r->op == TRACE_STORE, bytes, r->ask, at);
-  slots_hold(&m->l1_mshrs, done);
+  slots_hold(held, done);
   return done;
 }

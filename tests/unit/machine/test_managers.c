@@ -212,6 +212,31 @@ static void test_pinned_memory_is_reached_over_the_link(void **state) {
   }
 }
 
+static void reach(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  const int *ways = context; /* bit 0: a load, bit 1: a store */
+  if (*ways & 1) rig_load(w, PINNED);
+  if (*ways & 2) rig_store(w, PINNED + 4096);
+}
+
+/* With one place for each a load and a store, which use different directions of the link, are over when the longer one
+ * is. */
+static void test_loads_and_stores_over_the_link_have_places_of_their_own(void **state) {
+  ps times[4];
+  for (int ways = 1; ways < 4; ways++) {
+    rig r;
+    rig_open(&r, "copy");
+    r.spec.link_latency_us = 2;
+    r.spec.l1_mshrs = 1;
+    rig_start(&r);
+    rig_alloc(&r, PINNED, 100 * 4096, TRACE_MEMORY_PINNED);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = reach, .context = &ways});
+    times[ways] = rig_finish(&r)->counters.kernel_ps;
+    rig_close(&r);
+  }
+  assert_true(times[1] > 2 * US && times[2] > 2 * US);
+  assert_true(times[3] < 3 * US);
+}
+
 static void test_prefetch_operations(void **state) {
   rig r;
   begin(&r, "replay");
@@ -611,6 +636,7 @@ int main(void) {
       cmocka_unit_test(test_managed_memory_moves_whole_under_copy),
       cmocka_unit_test(test_recorded_touches),
       cmocka_unit_test(test_pinned_memory_is_reached_over_the_link),
+      cmocka_unit_test(test_loads_and_stores_over_the_link_have_places_of_their_own),
       cmocka_unit_test(test_prefetch_operations),
       cmocka_unit_test(test_memory_too_small),
       cmocka_unit_test(test_just_enough_memory),
