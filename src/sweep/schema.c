@@ -171,6 +171,27 @@ static ff_status make_view(sqlite3 *db, const char *path, ff_error *error) {
   return status;
 }
 
+/* SQLite reads a damaged file as far as a question needs it, and may leave rows out without a word. */
+static ff_status whole(sqlite3 *db, const char *path, ff_error *error) {
+  sqlite3_stmt *statement = NULL;
+  const char *found = NULL;
+  if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &statement, NULL) == SQLITE_OK &&
+      sqlite3_step(statement) == SQLITE_ROW)
+    found = (const char *)sqlite3_column_text(statement, 0);
+  ff_status status = FF_OK;
+  if (!found && (sqlite3_errcode(db) & 0xff) == SQLITE_BUSY)
+    status = ff_fail(error, FF_IO, "%s: cannot be read now: another process is writing it", path);
+  else if (!found || strcmp(found, "ok")) {
+    const char *line = found ? strrchr(found, '\n') : NULL; /* the first says which database */
+    status = ff_fail(error, FF_INVALID, "%s: is damaged: %s", path,
+                     line    ? line + 1
+                     : found ? found
+                             : sqlite3_errmsg(db));
+  }
+  sqlite3_finalize(statement);
+  return status;
+}
+
 ff_status schema_check(sqlite3 *db, const char *path, bool writing, ff_error *error) {
   int64_t application = schema_number(db, "PRAGMA application_id"), version = schema_number(db, "PRAGMA user_version");
   int64_t things = schema_number(db, "SELECT count(*) FROM sqlite_master");
@@ -184,7 +205,7 @@ ff_status schema_check(sqlite3 *db, const char *path, bool writing, ff_error *er
   if (version > SWEEP_SCHEMA)
     return ff_fail(error, FF_INVALID, "%s: was written by a later farfault (schema %lld; this one knows %d)", path,
                    (long long)version, SWEEP_SCHEMA);
-  return FF_OK;
+  return whole(db, path, error);
 }
 
 ff_status schema_make(sqlite3 *db, const char *path, const sweep_plan *plan, ff_error *error) {

@@ -410,6 +410,14 @@ expect_err "other.db: is not a database of farfault sweep"
 run "$farfault" sweep study.yaml -o other.db
 expect_status 2
 expect_err "other.db: is not a database of farfault sweep"
+cp study.db damaged.db # a page in its middle
+printf '%4000s' x | dd of=damaged.db bs=1 seek=5000 conv=notrunc 2>/dev/null
+for command in "results damaged.db" "report damaged.db" "sweep study.yaml -o damaged.db"; do
+  run "$farfault" $command
+  expect_status 2
+  expect_err "damaged.db: is damaged: "
+  expect_no_out
+done
 run "$farfault" sweep study.yaml -o a.fft
 expect_status 2
 expect test "$("$farfault" trace info a.fft | grep -c .)" -gt 3
