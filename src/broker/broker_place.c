@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "broker/wire.h"
 
 enum { WAITING_CONNECTIONS = 128, READABLE = 40 };
@@ -54,7 +55,7 @@ ff_status place_open(bool make, broker_place *place, ff_error *error) {
   choose_path(place->path, sizeof place->path);
   if (make && mkdir(place->path, 0700) && errno != EEXIST)
     return ff_fail(error, FF_IO, "%s: cannot be made: %s", place->path, strerror(errno));
-  int folder = open(place->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int folder = ff_descriptor_apart(open(place->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
     return ff_fail(error, FF_INVALID, "%s: it is no folder", place->path);
   if (folder < 0)
@@ -90,7 +91,7 @@ static ff_status make_socket(const broker_place *place, const char *name, struct
   int length = snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", place->folder, name);
   if (length < 0 || (size_t)length >= sizeof address->sun_path)
     return ff_fail(error, FF_INVALID, "%s/%s: too long a name for a socket", place->path, name);
-  *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  *fd = ff_descriptor_apart(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return *fd < 0 ? ff_fail(error, FF_IO, "no socket can be made: %s", strerror(errno)) : FF_OK;
 }
 

@@ -15,11 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "broker/broker_place.h"
 
+/* The number is settled here, before there are locks: moving the file later would close it. */
 ff_status lock_open(const broker_place *place, const char *name, int *fd, ff_error *error) {
-  *fd = openat(place->folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  *fd = ff_descriptor_apart(openat(place->folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   return *fd < 0 ? ff_fail(error, FF_IO, "%s/%s: cannot be opened: %s", place->path, name, strerror(errno)) : FF_OK;
 }
 
@@ -111,7 +113,7 @@ bool lock_look_there(const broker_place *place, const char *name, int32_t sm_pid
                      int32_t colour_pids[BROKER_COLOURS]) {
   pthread_mutex_lock(&guard);
   broker_lock *own = find_open(place, name); /* not to be opened once more: closing that would undo our locks */
-  int fd = own ? own->fd : openat(place->folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  int fd = own ? own->fd : ff_descriptor_apart(openat(place->folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   bool any = fd >= 0 && who_locks(fd, 0, 0) != 0;
   if (any) lock_look(fd, BROKER_SMS, sm_pids, BROKER_COLOURS, colour_pids);
   if (!own && fd >= 0) close(fd);

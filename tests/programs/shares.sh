@@ -183,6 +183,21 @@ expect_status 0
 kill "$first"
 expect until_so no_broker
 
+# A program that has closed its standard files: what it prints gets into no file of ours.
+expect until_so no_broker
+for shut in "<&- >&-" "<&- >&- 2>&-"; do
+  eval "$holder gpu0 5 2 0 1 $shut &"
+  first=$!
+  expect until_so holds "$first"
+  sleep 0.3 # it has printed its share
+  run "$farfault" shares
+  expect grep -Eq "^ *$first  *share_holder  *-  *holds  *0-4 " out
+  expect test -z "$(cat "$folder"/gpu0-*.lock)"
+  wait "$first"
+  expect test $? -eq 0
+  expect until_so no_broker
+done
+
 # Two GPUs are two brokers; names that could lead out of the folder, or are long, are names.
 hold a ../../gpu 5 2 -1 60
 first=$pid
