@@ -12,6 +12,7 @@
  * Invariant: between calls no message is on its way. When the connection is lost - the process has ended, or its policy
  * has failed, which it says itself - nothing more is asked or proposed, and the simulation goes on without. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,16 @@ static void reached(void *state, ff_view *view, uint64_t group, uint64_t bytes) 
 
 /* ---- making ---- */
 
+/* A socket whose number is none of a program's standard files, even where the program has closed them. */
+static int make_socket(void) {
+  int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (made < 0 || made > STDERR_FILENO) return made;
+  int moved = fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), failed = errno;
+  close(made);
+  errno = failed;
+  return moved;
+}
+
 /* A socket that is connected with the process; -1: errno says why. */
 static int connect_to(const char *name) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -247,7 +258,7 @@ static int connect_to(const char *name) {
     return -1;
   }
   memcpy(address.sun_path + 1, name, length); /* behind a NUL: abstract */
-  int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int made = make_socket();
   if (made < 0) return -1;
   if (!connect(made, (const struct sockaddr *)&address,
                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)))
