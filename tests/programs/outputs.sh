@@ -226,4 +226,11 @@ for command in "calibrate --driver virtual --machine gtx480 -o folder" "calibrat
   expect_err "folder: cannot write there: it is a folder"
   expect_no_out
 done
+# What is made, or not written at all, is no reason.
+run timeout 60 "$farfault" bench managed --machine gtx480 --keep kept --csv kept/bench.csv
+expect_status 0
+expect test -s kept/bench.csv
+run timeout 60 "$farfault" calibrate --driver virtual --machine gtx480 --info -o none/new.yaml
+expect_status 0
+expect_out "GeForce GTX 480"
 finish

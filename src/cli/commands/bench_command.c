@@ -216,9 +216,10 @@ static int bench(int argc, char **argv) {
   memcpy(words, argv, (size_t)argc * sizeof *words);
   cli_parse_tabular(&argp, argc, argv, &in, STDOUT_FILENO);
   a.command = command_text(argc, words);
-  if (cli_check_outputs((const char *const[]){a.json, a.csv, a.svg}, 3)) return CLI_FAILED;
   if (a.keep && mkdir(a.keep, 0777) && errno != EEXIST)
     return cli_fail(CLI_FAILED, "%s: cannot be made: %s", a.keep, strerror(errno));
+  /* now, as outputs may be in that folder */
+  if (cli_check_outputs((const char *const[]){a.json, a.csv, a.svg}, 3)) return CLI_FAILED;
   int status = !strcmp(a.what, "managed") ? bench_managed(&a) : bench_pipeline(&a);
   free(a.command);
   return status;

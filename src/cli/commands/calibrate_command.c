@@ -242,7 +242,8 @@ static int calibrate(int argc, char **argv) {
   cli_parse_tabular(&argp, argc, argv, &a, STDERR_FILENO);
   ff_error error;
   if (check(&a, &error)) return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
-  int status = cli_check_outputs((const char *const[]){a.output, a.json, a.csv, a.svg}, 4);
+  /* --info writes no file */
+  int status = a.options.info ? CLI_DONE : cli_check_outputs((const char *const[]){a.output, a.json, a.csv, a.svg}, 4);
   if (status) return status;
   calibrate_result *result = ff_alloc(sizeof *result);
   if (calibrate_run(&a.options, result, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
