@@ -43,6 +43,7 @@ struct comparer {
   uint64_t out, table;
   unsigned char *expected; /* what interpreting left in `out` */
   reference first[SHAPES]; /* of the text that is compared */
+  uint64_t most;           /* warp instructions of a launch of it */
   compare_counts counts;
 };
 
@@ -166,7 +167,7 @@ static void run(comparer *c, exec_kernel *kernel, const char *isa, const struct 
                         .threads = 1,
                         .sm_count = 4,
                         .max_shared = 48 << 10,
-                        .max_instructions = MOST_INSTRUCTIONS,
+                        .max_instructions = c->most,
                         .clock_hz = 1000000000,
                         .isa = isa};
   exec_launch_request request = {.kernel = kernel,
@@ -347,6 +348,17 @@ static comparison compare_isa(comparer *c, exec_kernel *kernel, const char *isa,
   return COMPARE_SAME;
 }
 
+/* Warp instructions that a launch of this text may execute. A text in which turns are to end by their budget needs
+ * many, and begins with "// instructions: " and their number. */
+static uint64_t most_instructions(const char *text, size_t length) {
+  static const char says[] = "// instructions: ";
+  size_t n = sizeof says - 1;
+  if (length <= n || memcmp(text, says, n)) return MOST_INSTRUCTIONS;
+  uint64_t most = 0;
+  for (; n < length && text[n] >= '0' && text[n] <= '9'; n++) most = most * 10 + (uint64_t)(text[n] - '0');
+  return most;
+}
+
 comparison compare_text(comparer *c, const char *text, size_t length, char *why, size_t room) {
   ff_error error = {0};
   ptx_module *module = NULL, *linked = NULL;
@@ -354,6 +366,7 @@ comparison compare_text(comparer *c, const char *text, size_t length, char *why,
   exec_kernel *kernel = NULL;
   comparison result = COMPARE_SAME;
   for (int n = 0; n < SHAPES; n++) c->first[n].isa = NULL;
+  c->most = most_instructions(text, length);
   if (ptx_module_parse("program.ptx", text, length, &module, &error) || ptx_link(&module, 1, &linked, &error) ||
       exec_program_create(linked, c->memory, &program, &error) || exec_program_kernel(program, "k", &kernel, &error)) {
     snprintf(why, room, "%s", error.message);

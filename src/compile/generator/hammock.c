@@ -282,13 +282,20 @@ static void execute(hammock *h, value taken) {
   end(h);
 }
 
-/* i1: may the region be executed here now? NULL: always. */
+/* i1: may the region be executed here now? NULL: always.
+ *
+ * The interpreter sets the warp's rotation to 0 where lanes meet, in each round of a loop perhaps. Here that is done at
+ * the meeting block alone, and a loop may be given up before: so beside other splits the rotation must be 0 already. */
 static value may_run(const hammock *h) {
   generator *g = h->g;
   value may = h->plan->starts ? LLVMBuildNot(g->b, g->starting, "") : NULL;
   if (g->full) return may;
   value rank = gen_i64(g, h->p->code[h->p->blocks[h->plan->meet].first].rank),
         alone = LLVMBuildICmp(g->b, LLVMIntSGE, gen_read(g, g->i64, g->below), rank, "");
+  if (h->plan->loop) {
+    value rotation = gen_field(g, g->i32, g->warp, g->at->warp_rotation);
+    alone = LLVMBuildAnd(g->b, alone, LLVMBuildICmp(g->b, LLVMIntEQ, rotation, gen_i32(g, 0), ""), "");
+  }
   return may ? LLVMBuildAnd(g->b, may, alone, "") : alone;
 }
 
