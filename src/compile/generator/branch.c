@@ -7,16 +7,21 @@
 
 void gen_go_to(generator *g, uint32_t instr) { LLVMBuildBr(g->b, g->edges[g->plan->block_of[instr]]); }
 
+/* On a way back: gives way if the turn is over after `count` instructions that are not counted yet. */
+static void leave_if_over(generator *g, uint32_t target, value count) {
+  if (target > g->now) return;
+  const plan *p = g->plan;
+  value over = LLVMBuildICmp(g->b, LLVMIntSGT, count, gen_field(g, g->i32, g->warp, g->at->warp_budget), "");
+  gen_leave_if(g, over, target, EXEC_NATIVE_YIELD, p->blocks[p->block_of[target]].live_in, NATIVE_NONE);
+}
+
 /* A branch that is taken by all lanes: counts, and gives way if the turn is over. */
 void gen_take(generator *g, const native_instr *n) {
   const plan *p = g->plan;
   value passed = gen_issue(g, n->index + 1), count = LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, "");
   LLVMBuildStore(g->b, count, g->count);
   LLVMBuildStore(g->b, gen_i32(g, p->code[n->target].index), g->segment);
-  if (n->target <= g->now) {
-    value over = LLVMBuildICmp(g->b, LLVMIntSGT, count, gen_field(g, g->i32, g->warp, g->at->warp_budget), "");
-    gen_leave_if(g, over, n->target, EXEC_NATIVE_YIELD, p->blocks[p->block_of[n->target]].live_in, NATIVE_NONE);
-  }
+  leave_if_over(g, n->target, count);
   gen_go_to(g, n->target);
 }
 
@@ -80,7 +85,8 @@ void gen_branch_indexed(generator *g, const native_instr *n, const plan_block *b
   gen_part_indexed(g);
   LLVMPositionBuilderAtEnd(g->b, together);
   value passed = gen_issue(g, n->index + 1);
-  LLVMBuildStore(g->b, LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, ""), g->count);
+  value count = LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, "");
+  LLVMBuildStore(g->b, count, g->count);
   LLVMBasicBlockRef last = gen_block(g, "target");
   value which = LLVMBuildSwitch(g->b, one, last, n->aux);
   for (uint32_t t = 0; t < n->aux; t++) {
@@ -88,6 +94,7 @@ void gen_branch_indexed(generator *g, const native_instr *n, const plan_block *b
     if (here != last) LLVMAddCase(which, gen_i32(g, t), here);
     LLVMPositionBuilderAtEnd(g->b, here);
     LLVMBuildStore(g->b, gen_i32(g, g->plan->code[targets[t]].index), g->segment);
+    leave_if_over(g, targets[t], count);
     gen_go_to(g, targets[t]);
   }
 }

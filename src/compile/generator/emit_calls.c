@@ -81,10 +81,11 @@ void gen_flush_counters(generator *g) {
 }
 
 void gen_count_part(generator *g, value count, value lanes) {
-  value threads = LLVMBuildMul(g->b, count, lanes, "");
+  value threads =
+      LLVMBuildMul(g->b, LLVMBuildZExt(g->b, count, g->i64, ""), LLVMBuildZExt(g->b, lanes, g->i64, ""), "");
   value done = LLVMBuildAdd(g->b, gen_read(g, g->i32, g->done), count, "");
   LLVMBuildStore(g->b, done, g->done);
-  done = LLVMBuildAdd(g->b, gen_read(g, g->i64, g->done_threads), LLVMBuildZExt(g->b, threads, g->i64, ""), "");
+  done = LLVMBuildAdd(g->b, gen_read(g, g->i64, g->done_threads), threads, "");
   LLVMBuildStore(g->b, done, g->done_threads);
   LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
 }

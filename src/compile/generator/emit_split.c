@@ -55,6 +55,12 @@ void gen_part(generator *g, value taken) {
 
 void gen_part_indexed(generator *g) {
   value instr = gen_instr_address(g), where = gen_call_api(g, g->at->api_indexed, g->i32, &instr, 1);
+  LLVMBasicBlockRef over = gen_block(g, "over"), on = gen_block(g, "on");
+  value is_over = LLVMBuildICmp(g->b, LLVMIntEQ, where, gen_i32(g, EXEC_NATIVE_OVER), "");
+  gen_branch(g, is_over, over, on, on, GEN_NEARLY_ALWAYS);
+  LLVMPositionBuilderAtEnd(g->b, over);
+  LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_YIELD));
+  LLVMPositionBuilderAtEnd(g->b, on);
   if (g->full) {
     LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_AGAIN));
     return;

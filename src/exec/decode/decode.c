@@ -492,14 +492,26 @@ static bool is_store(const ptx_instr *instr) {
   return instr->opcode == PTX_OP_ST && (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC);
 }
 
+/* The first place that i branches to; UINT32_MAX: it does not branch. */
+static uint32_t first_target(const exec_instr *i) {
+  uint32_t first = UINT32_MAX;
+  if (i->flow == EXEC_FLOW_BRA || i->flow == EXEC_FLOW_BRA_IF) return i->target;
+  if (i->flow != EXEC_FLOW_BRX) return first;
+  const uint32_t *targets = i->side;
+  for (uint32_t t = 0; t < i->aux; t++)
+    if (targets[t] < first) first = targets[t];
+  return first;
+}
+
 /* Marks where a warp's first turn ends. An instruction is in a loop if a branch behind it (or itself) leads to it or
  * before it. */
 static void set_starts(decoder *d, const uint32_t *first_of) {
   uint32_t begin = UINT32_MAX; /* of all loops that end further down */
   for (size_t n = d->code.count; n-- > 0;) {
     exec_instr *i = &d->code.items[n];
-    bool back = (i->flow == EXEC_FLOW_BRA || i->flow == EXEC_FLOW_BRA_IF) && i->target <= n;
-    if (back && i->target < begin) begin = i->target;
+    uint32_t target = first_target(i);
+    bool back = target <= n;
+    if (back && target < begin) begin = target;
     bool store = n >= begin && i->index < d->func->instr_count && first_of[i->index] == n &&
                  is_store(&d->func->instrs[i->index]);
     if (back || store) i->attention |= EXEC_ATTEND_START;

@@ -368,6 +368,7 @@ static __attribute__((noinline)) warp_turn interpret(core_warp *w, const exec_in
         break;
       }
       core_branch_indexed(w, i);
+      if (w->pc <= i && UNLIKELY(w->budget < 0)) return yield(w, w->pc);
       rejoin(w, &at, w->pc);
       break;
     case EXEC_FLOW_CALL:

@@ -53,7 +53,7 @@ typedef struct exec_native_api {
   uint32_t (*diverge)(core_warp *w, const exec_instr *i, uint32_t taken);
   uint32_t (*meet)(core_warp *w, const exec_instr *i);
   /* The running split is at a brx.idx that its lanes take to different targets, or to none, which is a fault. Returns
-   * the same. */
+   * the same; EXEC_NATIVE_OVER: it was a way back, and the turn's budget is used up. */
   uint32_t (*indexed)(core_warp *w, const exec_instr *i);
   /* A computing or memory instruction for those of the lanes `running` whose guard is true: where code executes a short
    * region under masks, the running split is still what it was before the region. */
@@ -61,6 +61,7 @@ typedef struct exec_native_api {
 } exec_native_api;
 
 #define EXEC_NATIVE_NOWHERE UINT32_MAX
+#define EXEC_NATIVE_OVER (UINT32_MAX - 1)
 
 extern const exec_native_api exec_native_calls_baseline, exec_native_calls_avx2, exec_native_calls_avx512;
 

@@ -64,6 +64,7 @@ static uint32_t meet(core_warp *w, const exec_instr *i) {
 static uint32_t indexed(core_warp *w, const exec_instr *i) {
   const exec_frame *frame = w->frame;
   core_branch_indexed(w, i);
+  if (w->pc <= i && w->budget < 0) return EXEC_NATIVE_OVER;
   if (w->ready_count) core_switch(w);
   return place_in(w, frame);
 }
