@@ -451,7 +451,8 @@ uint32_t pack_take(pack_coder *c, pack_view columns[PACK_COLUMNS], uint64_t *wor
 
 /* An ISSUE and its UNITS on their way into a stream without marks. Where no mark follows they are written as they came;
  * else, and where there are too many, they are the writer's pending ISSUE, with which the next one may be joined
- * (trace_copy_word). */
+ * (trace_copy_word). Of files that farfault has not written, which may have UNITS without a count or more of them than
+ * it takes, these are copied, too. */
 typedef struct issue_words {
   uint64_t word[4];
   uint32_t count; /* 0: none is on its way */
