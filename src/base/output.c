@@ -29,13 +29,17 @@ struct ff_output {
   char *target; /* the regular file that it becomes; NULL: written in place */
   char *aside;  /* the name that it has until then; NULL: none */
   ff_output_kind kind;
-  int descriptor, failed; /* failed: errno of the first thing that did; 0: none */
+  int descriptor, failed; /* failed: errno of the first thing that did; 0: none. EBADF: see still_ours */
+  struct stat opened;     /* what the descriptor was opened for */
 };
 
 bool ff_output_unnamed = true;
 
 static ff_status fail_write(const char *path, int reason, ff_error *error) {
-  return ff_fail(error, FF_IO, "%s: cannot be written: %s", path, reason == EINTR ? "interrupted" : strerror(reason));
+  const char *why = reason == EINTR   ? "interrupted"
+                    : reason == EBADF ? "its descriptor was closed, or given to another file, while it was open here"
+                                      : strerror(reason);
+  return ff_fail(error, FF_IO, "%s: cannot be written: %s", path, why);
 }
 
 /* ---- where a path leads ---- */
@@ -261,13 +265,26 @@ ff_status ff_output_open(const char *path, ff_output_kind kind, ff_output **out,
     status = check_place(path, error);
     if (!status) o->descriptor = open_place(path);
   }
-  if (!status && o->descriptor < 0) status = fail_write(path, errno, error);
+  if (!status && (o->descriptor < 0 || fstat(o->descriptor, &o->opened))) status = fail_write(path, errno, error);
   if (status) ff_output_discard(o);
   else *out = o;
   return status;
 }
 
 /* ---- writing ---- */
+
+/* A program in whose process we are may have closed the descriptor, as those do that close all, or put another file
+ * under its number: that file is the program's, which we neither write nor close. */
+static bool is_ours(const ff_output *o) {
+  struct stat now;
+  return !fstat(o->descriptor, &now) && now.st_dev == o->opened.st_dev && now.st_ino == o->opened.st_ino;
+}
+
+/* False: nothing more can be written. */
+static bool still_ours(ff_output *o) {
+  if (!o->failed && !is_ours(o)) o->failed = EBADF;
+  return !o->failed;
+}
 
 /* One write without SIGPIPE: that is for programs, and this may be one's process. */
 static ssize_t write_quietly(int fd, const void *bytes, size_t count) {
@@ -299,7 +316,7 @@ bool ff_output_is_file(const ff_output *o) { return o->target || o->kind == FF_O
 
 void ff_output_write(ff_output *o, const void *bytes, size_t count) {
   const char *at = bytes;
-  while (count && !o->failed) {
+  while (count && still_ours(o)) {
     ssize_t put = ff_output_is_file(o) ? write(o->descriptor, at, count) : write_stream(o->descriptor, at, count);
     if (put < 0) {
       if (errno != EINTR && errno != EAGAIN) o->failed = errno == ECANCELED ? EINTR : errno;
@@ -312,7 +329,7 @@ void ff_output_write(ff_output *o, const void *bytes, size_t count) {
 
 void ff_output_change(ff_output *o, uint64_t at, const void *bytes, size_t count) {
   FF_ASSERT(ff_output_is_file(o));
-  for (size_t done = 0; done < count && !o->failed;) {
+  for (size_t done = 0; done < count && still_ours(o);) {
     ssize_t put = pwrite(o->descriptor, (const char *)bytes + done, count - done, (off_t)(at + done));
     if (put < 0 && errno != EINTR) o->failed = errno;
     if (put > 0) done += (size_t)put;
@@ -348,18 +365,18 @@ static void output_free(ff_output *o) {
 
 void ff_output_discard(ff_output *o) {
   if (!o) return;
-  if (o->descriptor >= 0) close(o->descriptor);
+  if (o->descriptor >= 0 && is_ours(o)) close(o->descriptor);
   if (o->aside) unlink(o->aside);
   output_free(o);
 }
 
 ff_status ff_output_finish(ff_output *o, ff_error *error) {
-  if (o->target) keep_mode(o->descriptor, o->target);
+  if (still_ours(o) && o->target) keep_mode(o->descriptor, o->target);
   flush(o);
   sigset_t old;
   hold_end(&old);
   if (o->target && !o->failed && !o->aside) give_name(o);
-  if (close(o->descriptor) && !o->failed && errno != EINTR) o->failed = errno;
+  if (is_ours(o) && close(o->descriptor) && !o->failed && errno != EINTR) o->failed = errno;
   if (o->target && !o->failed && rename(o->aside, o->target)) o->failed = errno;
   if (o->failed && o->aside) unlink(o->aside);
   pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -34,13 +34,16 @@ typedef struct report_stream { /* that the program has named */
   char name[64];
 } report_stream;
 
+/* So begins a note that says why what was simulated from a recording is not all that the program did. */
+#define REPORT_NOTE_RECORDING "the recording"
+
 typedef struct report_run { /* all pointers are owned: report_free */
   char version[32];         /* of farfault */
   char *command;            /* the program and its arguments, quoted for a shell; NULL: unknown */
   bool complete;            /* the program ended and every simulation with it */
   /* the process of `farfault run --live` that wrote it while the program ran; 0: it is of a run that has ended */
   uint64_t running;
-  char **notes; /* lines for the reader ("values depend on %clock") */
+  char **notes; /* lines for the reader ("values depend on %clock"); of a broken recording: REPORT_NOTE_RECORDING */
   uint32_t note_count;
   report_stream *streams; /* by number */
   uint32_t stream_count;

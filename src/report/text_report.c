@@ -305,12 +305,20 @@ static void sampling_write(const report_run *run, const sim_result *result, ff_t
   ff_text_add(out, "\n");
 }
 
+/* What was simulated from a recording may be incomplete because the file is. */
+static bool recording_ends(const report_run *run) {
+  for (uint32_t i = 0; i < run->note_count; i++)
+    if (!strncmp(run->notes[i], REPORT_NOTE_RECORDING, sizeof REPORT_NOTE_RECORDING - 1)) return true;
+  return false;
+}
+
 static void incomplete_write(const report_run *run, ff_text *out) {
   bool over = true;
   for (uint32_t i = 0; i < run->result_count; i++)
     over = over && (run->results[i].complete || run->results[i].error[0]);
-  ff_text_add(out, run->running ? "incomplete: written while the program ran"
-                                : "incomplete: the program did not end by itself");
+  ff_text_add(out, run->running          ? "incomplete: written while the program ran"
+                   : recording_ends(run) ? "incomplete: the recording ends early"
+                                         : "incomplete: the program did not end by itself");
   if (run->result_count && over) ff_text_add(out, "; the numbers are of what it did until then");
   else if (run->result_count)
     ff_text_add(out, "; the numbers are as far as each simulation was, so there are no ratios");

@@ -5,6 +5,7 @@
 #include "session/replay.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -38,8 +39,15 @@ static void add_totals(session *session, const trace_file_totals *t) {
 /* What the program's own run would have said of it, and that the trace has only a part. */
 static void add_notes(session *session, const trace_file_info *info) {
   for (uint32_t i = 0; i < info->about.note_count; i++) session_note(session, info->about.notes[i]);
-  if (!info->whole) session_note(session, "the trace ends early: its recording was cut off");
+  if (!info->whole) session_note(session, REPORT_NOTE_RECORDING " was cut off: it ends early");
   else if (!info->about.complete) session_note(session, "the recorded program was ended by a signal");
+}
+
+static void note_damage(session *session, const ff_error *error) {
+  ff_text note = {0};
+  ff_text_add(&note, REPORT_NOTE_RECORDING " is damaged%s%s", error ? ": " : "", error ? error->message : "");
+  session_note(session, note.chars);
+  free(note.chars);
 }
 
 typedef struct puller {
@@ -116,7 +124,7 @@ static ff_status simulate(trace_file *file, const session_options *options, cons
   add_totals(session, &info->about.totals);
   trace_file_watch watch = {.step = show, .context = session_progress_area(session)};
   status = feed(session, file, &watch, error);
-  if (status) session_note(session, error ? error->message : "the trace is damaged");
+  if (status) note_damage(session, error);
   if (status || !info->about.complete) session_break_off(session);
   session_free(session);
   return status;

@@ -3,9 +3,9 @@
  * 4 MiB to the GPU, then: exit, abort, quick (quick_exit), at-once (_exit), forked (_exit of a child; the parent has no
  * GPU), exec (becomes itself with "exit"), wait (until a signal comes), handled (as wait, but SIGTERM is its own), room
  * (asks for more memory than any GPU has), prints (on both standard files between operations), closed (the same, when
- * it has closed them at its beginning), idle (no operation at all), asking (launches scattered loads on another
- * thread for as long as that can, and ends during the third launch). "runtime": instead, it asks the driver API for
- * the context after a call of the runtime's, and before. */
+ * it has closed them at its beginning), closes-all (every other open file, then exit), idle (no operation at all),
+ * asking (launches scattered loads on another thread for as long as that can, and ends during the third launch).
+ * "runtime": instead, it asks the driver API for the context after a call of the runtime's, and before. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -88,6 +88,7 @@ static void end(const char *way, void *library, char **argv) {
   if (!strcmp(way, "exec")) execl(argv[0], argv[0], "exit", NULL);
   if (!strcmp(way, "room"))
     for (int i = 0; i < 2; i++) printf("%d\n", call(library, "cuMemAlloc_v2", &too_much, (void *)(1UL << 42), NULL));
+  for (int file = STDERR_FILENO + 1; file < 1024 && !strcmp(way, "closes-all"); file++) close(file);
   if (!strcmp(way, "prints") || !strcmp(way, "closed")) print_between(library);
   if (strcmp(way, "wait") && strcmp(way, "handled")) return;
   printf("ready\n");

@@ -48,6 +48,15 @@ run "$farfault" record -o exec.fft ./ends exec
 expect_status 0
 expect test -s exec.fft.2
 
+# A program that closes all files that it has not opened: of a recording that is not whole no success is told.
+for command in "record -o closed.fft" "run --memory copy --record closed.fft"; do
+  # shellcheck disable=SC2086 # words
+  run "$farfault" $command ./ends closes-all
+  expect_status 1
+  expect_err "cannot be written: its descriptor was closed"
+  expect_err "closed.fft: its end is missing, though the program ended well"
+done
+
 # Nothing to record, nowhere to record to.
 run "$farfault" record -o none.fft /bin/true
 expect_status 1
@@ -80,7 +89,10 @@ run "$farfault" trace dump cut.fft
 expect_status 2
 expect_err "was cut off"
 run "$farfault" sim --memory copy cut.fft
-expect_out "its recording was cut off"
+expect_status 2
+expect_out "the recording was cut off: it ends early"
+expect_out "incomplete: the recording ends early"
+expect_err "cut.fft: its recording was cut off"
 run "$farfault" trace cut --repair -o whole.fft cut.fft
 expect_status 0
 run "$farfault" trace check whole.fft

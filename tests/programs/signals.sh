@@ -33,10 +33,10 @@ for count in 1 2; do
   interrupt INT $count 0.80 "$farfault" run --memory uvm,copy "$workloads/matmul" 2048
   expect_status 130
   expect_err "was ended by signal 2"
-  expect_err "(incomplete)"
+  [[ $count -gt 1 ]] || expect_err "(incomplete)" # a second signal may come before the table does
   interrupt TERM $count 0.80 "$farfault" run --memory uvm --machine gtx480 "$workloads/hotspot" 64 64 100000
   expect_status 143
-  expect_err "(incomplete)"
+  [[ $count -gt 1 ]] || expect_err "(incomplete)"
 done
 
 # Simulations of a recording, fed to several and read by one.
@@ -46,7 +46,7 @@ for count in 1 2; do
   for memory in uvm,demand,copy,segments uvm; do
     interrupt INT $count 0.40 "$farfault" sim long.fft --memory $memory --gpu-memory 50%
     expect_status 130
-    expect_out "(incomplete)"
+    [[ $count -gt 1 ]] || expect_out "(incomplete)"
   done
 done
 

@@ -129,6 +129,21 @@ static bool settle_all(const run_outputs *outputs, const parts *p, settling whic
   return good;
 }
 
+/* The recording of a program that ended well was cut off. Of several it may be one that the program itself ended, or
+ * replaced by another program. */
+static bool lost_its_end(const parts *p, const run_end *end) {
+  trace_file *file;
+  if (end->status || end->signal || p->count != 1) return false;
+  char *part = part_path(p, 0);
+  bool lost = false;
+  if (!trace_file_open(part, &file, NULL)) {
+    lost = !trace_file_information(file)->whole;
+    trace_file_close(file);
+  }
+  free(part);
+  return lost;
+}
+
 /* A trace each, behind one another, is no trace. */
 static bool pass_first(const char *file, const parts *p, ff_text *said) {
   char *part = part_path(p, 0);
@@ -156,6 +171,7 @@ bool run_record_settle(const run_outputs *outputs, const char *pattern, const ch
   char *target = ff_output_target(outputs->record);
   ff_text said = {0};
   bool good = true;
+  const bool lost = lost_its_end(&p, end);
   if (p.count > 0) good = target ? settle_all(outputs, &p, WHOLE_ONLY, &said) : pass_first(outputs->record, &p, &said);
   run_clear_folder(folder);
   say(&said);
@@ -164,6 +180,7 @@ bool run_record_settle(const run_outputs *outputs, const char *pattern, const ch
     run_say_missing(end);
   } else if (target && good) good = settle_all(outputs, &p, ALL, &said);
   say(&said);
+  if (lost) good = cli_fail(false, "%s: its end is missing, though the program ended well", outputs->record);
   free(target);
   parts_free(&p);
   return good;

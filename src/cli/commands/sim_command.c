@@ -30,6 +30,7 @@ static const struct argp_option options[] = {
 
 typedef struct job {
   trace_file *file;
+  const char *name; /* of the file */
   uint32_t devices, device;
   run_results *results; /* of a sweep's point: where they go; NULL: to a file that the environment names */
 } job;                  /* what the child does: as session_options */
@@ -64,9 +65,11 @@ static int replay(void *context) {
   if (job->results) wanted.take = take_results;
   wanted.take_context = job->results;
   ff_status status = replay_run(job->file, &wanted, &error);
+  const bool whole = trace_file_information(job->file)->whole;
   trace_file_close(job->file);
   job->file = NULL;
-  if (!status) return CLI_DONE;
+  if (!status && whole) return CLI_DONE;
+  if (!status) return cli_fail(CLI_BAD_FILE, "%s: its recording was cut off: this is of what stands before", job->name);
   int exit_status = CLI_FAILED;
   if (status == FF_PARSE || status == FF_UNSUPPORTED)
     exit_status = CLI_BAD_FILE; /* damaged, or without what the options need */
@@ -169,7 +172,7 @@ static int sim_command(int argc, char **argv) {
       "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
       "  farfault sim saxpy.fft --memory copy,uvm,auto --machine v100 --gpu-memory 75%\n"
       "  farfault sim saxpy.fft --machine tom --offload none,controlled --map baseline,learned\n\n"
-      "Exit status: 0; 64 wrong arguments, 2 a file is of no use or damaged (what stands before the damage is simulated and reported), "
+      "Exit status: 0; 64 wrong arguments, 2 a file is of no use, damaged or cut off (what stands before that is simulated and reported), "
       "3 a condition of --fail-if holds or cannot be evaluated, 4 none of the managers could run the program (each is reported with why), 1 something else failed.",
       children,
       NULL,
@@ -188,7 +191,7 @@ static int sim_command(int argc, char **argv) {
   int status = CLI_DONE;
   a.setup.recorded = true;
   a.setup.tried = is_point;
-  job replayed = {.file = file, .devices = replay_devices(file), .device = (uint32_t)(a.device + 1)};
+  job replayed = {.file = file, .name = a.file, .devices = replay_devices(file), .device = (uint32_t)(a.device + 1)};
   if (replayed.device > replayed.devices)
     status = cli_fail(CLI_USAGE, "--device %d: the program had %u GPU%s, numbered from 0", a.device, replayed.devices,
                       replayed.devices == 1 ? "" : "s");

@@ -343,6 +343,43 @@ static void a_write_that_fails_leaves_the_old_file(void **state) {
   expect_no_asides();
 }
 
+/* A program has the same numbers of open files as we have: what it closes is lost, and what it puts there is its
+ * own. */
+static void a_descriptor_that_was_taken_is_neither_written_nor_closed(void **state) {
+  static const bool aside[] = {false, true};
+  for (size_t i = 0; i < 2; i++)
+    for (int closes = 0; closes < 2; closes++)
+      for (int discards = 0; discards < 2; discards++) {
+        int other = open("theirs", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        assert_true(other >= 0);
+        put("kept", "old");
+        ff_output *output;
+        ff_error error = {0};
+        ff_output_unnamed = !aside[i];
+        int ours = dup(other); /* the lowest free number, which the output gets */
+        close(ours);
+        assert_int_equal(ff_output_open("kept", FF_OUTPUT_KEPT, &output, NULL), FF_OK);
+        ff_output_unnamed = true;
+        assert_true(fcntl(ours, F_GETFD) >= 0);
+        ff_output_write(output, "new", 3);
+        if (closes) close(ours);
+        else assert_int_equal(dup2(other, ours), ours);
+        ff_output_write(output, "er", 2);
+        ff_output_change(output, 0, "N", 1);
+        if (discards) ff_output_discard(output);
+        else {
+          assert_int_equal(ff_output_finish(output, &error), FF_IO);
+          assert_non_null(strstr(error.message, "kept: cannot be written: its descriptor was closed, or given to"));
+        }
+        assert_int_equal(fcntl(ours, F_GETFD) >= 0, !closes);
+        if (!closes) close(ours);
+        close(other);
+        expect_contents("theirs", "");
+        expect_contents("kept", "old");
+        expect_no_asides();
+      }
+}
+
 /* ---- ranks ---- */
 
 static void launchers_tell_ranks(void **state) {
@@ -392,6 +429,7 @@ int main(void) {
       cmocka_unit_test(a_pipe_that_no_process_reads_is_left_at_a_signal),
       cmocka_unit_test(where_nothing_can_be_written_is_said_before),
       cmocka_unit_test(a_write_that_fails_leaves_the_old_file),
+      cmocka_unit_test(a_descriptor_that_was_taken_is_neither_written_nor_closed),
       cmocka_unit_test(launchers_tell_ranks),
   };
   return cmocka_run_group_tests(tests, enter_folder, remove_folder);
