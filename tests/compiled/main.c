@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compiled_random [--seed N] [--count N] [--sweep [--native]] [--stream] [--isa NAME] [--keep FOLDER] [--whole]
- * [--print] [--smaller] [FILE.ptx | FOLDER]...
+ * [--print] [--smaller] [--part K/N] [FILE.ptx | FOLDER]...
  *
  * Random programs from --seed on (or, with --sweep, programs that go through every computing form, with --native those
  * that the compiler has code of its own for), or the files, interpreted and compiled. One that differs is made smaller,
  * written to --keep (default: here; with --whole as it is), and the exit status is 1; so is one that crashes: programs
  * run in child processes. --smaller: files that differ are made smaller, to standard output. --stream: the launches
- * have an access stream, which is compared, too. --print: only the text of the first program. */
+ * have an access stream, which is compared, too. --part: of a folder's files, by name, the Kth of each N. --print: only
+ * the text of the first program. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 
 typedef struct options {
   uint64_t seed, count;
+  unsigned part, parts; /* from 1 */
   bool sweep, native, print, whole, smaller, stream;
   const char *isa, *keep;
 } options;
@@ -186,22 +188,27 @@ static int run_file(comparer *c, const options *o, const char *path) {
   return result != COMPARE_SAME;
 }
 
+static int is_text(const struct dirent *entry) { return strstr(entry->d_name, ".ptx") != NULL; }
+
+static int run_folder(comparer *c, const options *o, const char *folder, struct dirent **files, int count) {
+  int failed = 0;
+  for (int n = 0; n < count; n++) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, files[n]->d_name);
+    if ((unsigned)n % o->parts == o->part - 1) failed |= run_file(c, o, path);
+    free(files[n]);
+  }
+  free(files);
+  return failed;
+}
+
 static int run_files(const options *o, char **paths) {
   comparer *c = comparer_make(o->isa, o->stream);
   int failed = 0;
   for (; *paths; paths++) {
-    DIR *folder = opendir(*paths);
-    if (!folder) {
-      failed |= run_file(c, o, *paths);
-      continue;
-    }
-    for (struct dirent *e; (e = readdir(folder));) {
-      char path[4096];
-      if (!strstr(e->d_name, ".ptx")) continue;
-      snprintf(path, sizeof path, "%s/%s", *paths, e->d_name);
-      failed |= run_file(c, o, path);
-    }
-    closedir(folder);
+    struct dirent **files;
+    int count = scandir(*paths, &files, is_text, alphasort);
+    failed |= count < 0 ? run_file(c, o, *paths) : run_folder(c, o, *paths, files, count);
   }
   const compare_counts *counts = comparer_counts(c);
   printf("%llu launches each way, %llu compiled, %llu ended by faults\n", counts->launches, counts->compiled,
@@ -221,7 +228,7 @@ static int look_at_forms(const program_forms *forms) {
 }
 
 int main(int argc, char **argv) {
-  options o = {.seed = 1, .keep = "."};
+  options o = {.seed = 1, .part = 1, .parts = 1, .keep = "."};
   int n = 1;
   for (; n < argc && argv[n][0] == '-'; n++) {
     bool more = n + 1 < argc;
@@ -235,10 +242,13 @@ int main(int argc, char **argv) {
     else if (!strcmp(argv[n], "--count") && more) o.count = strtoull(argv[++n], NULL, 10);
     else if (!strcmp(argv[n], "--isa") && more) o.isa = argv[++n];
     else if (!strcmp(argv[n], "--keep") && more) o.keep = argv[++n];
+    else if (!strcmp(argv[n], "--part") && more && sscanf(argv[n + 1], "%u/%u", &o.part, &o.parts) == 2 && o.part &&
+             o.part <= o.parts)
+      n++;
     else {
       fprintf(
           stderr,
-          "usage: compiled_random [--seed N] [--count N] [--sweep [--native]] [--stream] [--isa NAME] [--keep FOLDER] [--whole] [--print] [--smaller] [FILE.ptx | FOLDER]...\n");
+          "usage: compiled_random [--seed N] [--count N] [--sweep [--native]] [--stream] [--isa NAME] [--keep FOLDER] [--whole] [--print] [--smaller] [--part K/N] [FILE.ptx | FOLDER]...\n");
       return 2;
     }
   }
