@@ -4,6 +4,7 @@
  *
  * By turns (slice_permutation 0) a stride of s pieces of 256 bytes meets in slices / gcd(s, slices) of them, alike in
  * each. With the permutation no stride gets less than 0.45 of what all slices give. */
+#include "../share.h"
 #include "rig.h"
 
 enum { WARPS = 8, SECTORS_PER_SLICE = 32, ROUNDS = 8, SECTOR_NS = 64 };
@@ -73,7 +74,7 @@ static const uint64_t counts[] = {96, 80, 64, 48, 44};
 
 static void test_by_turns(void **state) {
   permuted = two_sides = false;
-  for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+  for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i += one_in(2)) {
     uint64_t strides[128];
     for (uint32_t n = all_strides(counts[i], strides); n-- > 0;) {
       if (strides[n] % 256) continue;
@@ -87,7 +88,7 @@ static void test_by_turns(void **state) {
 static void permuted_share(bool sides) {
   permuted = true;
   two_sides = sides;
-  for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+  for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i += one_in(2)) {
     uint64_t strides[128];
     for (uint32_t n = all_strides(counts[i], strides); n-- > 0;) {
       double share = share_of(counts[i], strides[n]);
