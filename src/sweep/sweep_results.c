@@ -168,6 +168,7 @@ static int write_table(reading *r, const name_list *names, bool pretty, sqlite3_
   char columns[COLUMN_LIMIT + 1] = "";
   ff_text errors = {0};
   int result;
+  bool any = false;
   for (size_t i = 0; i < names->count; i++)
     columns[i] = pretty && find_people(names->items[i]) < 0 && strcmp(names->items[i], "point") != 0 ? 'l' : 'r';
   table_start(&t, columns);
@@ -176,6 +177,7 @@ static int write_table(reading *r, const name_list *names, bool pretty, sqlite3_
     table_cell(&t, "%s", known < 0 ? names->items[i] : people[known].title);
   }
   while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
+    any = true;
     for (size_t i = 0; i < names->count; i++) {
       int known = pretty ? find_people(names->items[i]) : -1;
       people_cell(&t, rows, (int)i, known < 0 ? SHOWN_PLAIN : people[known].how);
@@ -184,6 +186,7 @@ static int write_table(reading *r, const name_list *names, bool pretty, sqlite3_
     if (*why) ff_text_add(&errors, "point %lld: %s\n", (long long)sqlite3_column_int64(rows, 0), why);
   }
   table_write(&t, 0, &r->out);
+  if (!any) ff_text_add(&r->out, r->query->where ? "(--where holds for no point)\n" : "(no point has run yet)\n");
   for (char *c = errors.chars; c && *c; c++)
     if ((unsigned char)*c < 32 && *c != '\n') *c = '?';
   if (errors.chars) ff_text_add(&r->out, "%s", errors.chars);

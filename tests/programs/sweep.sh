@@ -383,6 +383,9 @@ expect test "$(python3 -c 'import json; print(json.load(open("out"))[0])')" = "{
 run "$farfault" results study.db --columns memory,time_us --where "fault_us > 15 -- a comment"
 expect_status 0
 expect test "$(grep -c '' out)" -eq 7
+run "$farfault" results study.db --where "memory = 'cpoy'"
+expect_status 0
+expect_out "(--where holds for no point)"
 run "$farfault" results study.db --where "memroy = 'copy'"
 expect_status 64
 expect_err "no such column: memroy"

@@ -613,6 +613,8 @@ int engine_module_device(const engine_module *module, int wanted); /* where it i
 /* The module's PTX to the access stream, once. */
 void engine_module_trace(engine_module *module);
 char *engine_demangle(const char *name); /* the C++ name a person reads, or the name; of malloc */
+/* In a message of the interpreter's, in `size` bytes. The text of an instruction stays as the module has it. */
+void engine_name_functions(char *message, size_t size);
 /* of one that is loaded */
 const ptx_func *engine_function_code(const engine_function *function);
 void engine_function_mark(engine_function *function, int device); /* before its kernel's first launch; engine_marks.c */

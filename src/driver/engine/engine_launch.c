@@ -337,6 +337,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   waits_in_call = !config.give_way;
   if (ff_engine.check) check_launch(ff_engine.check, launch->function->title);
   ff_status status = exec_launch_checked(&config, &request, check_hooks(ff_engine.check), &stats, &fault, &reason);
+  if (status == FF_FAULT) engine_name_functions(fault.message, sizeof fault.message);
   if (ff_engine.check && status == FF_FAULT && !ff_engine.stop) check_fault(ff_engine.check, &fault);
   runs_no_more(request.trace);
   waits_in_call = outer_waits;
@@ -350,7 +351,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   if (ff_engine.stop) return cudaErrorCudartUnloading; /* stopped by us: nothing to say */
   if (status == FF_FAULT) {
     engine_say("%s", fault.message);
-    note_fault(info->kernel.name, fault.message);
+    note_fault(launch->function->title, fault.message);
     engine_fault_locked(fault_error(fault.kind), stream->device, fault.message);
   } else if (status) {
     engine_say("%s", reason.message);
@@ -369,15 +370,17 @@ typedef struct child_stack {
 /* A kernel that cannot start is a fault of the one that launched it: the thread was told that it would. */
 static cudaError_t child_refused(const exec_child *child, const engine_stream *stream, cudaError_t error) {
   ff_text message = {0};
+  char *kernel = engine_demangle(child->kernel);
   ff_text_add(
       &message,
       "kernel %s, launched by a kernel with grid (%u,%u,%u), block (%u,%u,%u) and %u bytes of dynamic shared memory: %s",
-      child->kernel, child->grid[0], child->grid[1], child->grid[2], child->block[0], child->block[1], child->block[2],
+      kernel, child->grid[0], child->grid[1], child->grid[2], child->block[0], child->block[1], child->block[2],
       child->dynamic_shared, cuda_error_string((int)error));
   engine_say("%s", message.chars);
-  note_fault(child->kernel, message.chars);
+  note_fault(kernel, message.chars);
   engine_fault_locked(cudaErrorLaunchFailure, stream->device, message.chars);
   free(message.chars);
+  free(kernel);
   return cudaSuccess;
 }
 

@@ -602,6 +602,38 @@ char *engine_demangle(const char *name) {
   return text && status == 0 ? text : ff_strdup(name);
 }
 
+/* Names of templates may be longer than messages. */
+static void add_readable(ff_text *text, const char *name, size_t length) {
+  enum { LONGEST = 300 };
+  ff_text mangled = {0};
+  ff_text_add(&mangled, "%.*s", (int)length, name);
+  char *plain = engine_demangle(mangled.chars);
+  ff_text_add(text, "%.*s%s", LONGEST, plain, strlen(plain) > LONGEST ? "..." : "");
+  free(plain);
+  free(mangled.chars);
+}
+
+static bool follows(const char *message, const char *at, const char *word) {
+  size_t length = strlen(word);
+  return (size_t)(at - message) >= length && !memcmp(at - length, word, length);
+}
+
+void engine_name_functions(char *message, size_t size) {
+  ff_text text = {0};
+  const char *at = message, *space;
+  while ((space = strstr(at, " _Z"))) {
+    const char *name = space + 1;
+    size_t length = strcspn(name, " ,:\n");
+    ff_text_add_bytes(&text, at, (size_t)(name - at));
+    if (follows(message, name, "kernel ") || follows(message, name, "function ")) add_readable(&text, name, length);
+    else ff_text_add_bytes(&text, name, length);
+    at = name + length;
+  }
+  ff_text_add(&text, "%s", at);
+  snprintf(message, size, "%s", text.chars);
+  free(text.chars);
+}
+
 static engine_function *make_function(engine_module *module, const char *name) {
   engine_function *function = ff_map_get(&module->function_names, name);
   if (function) return function;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a call was made (engine_site.h): lines of this file, the same again from the tree of known paths, frames whose
- * size varies, stubs of kernels that are passed, several threads, and what a known site costs. */
+ * size varies, stubs of kernels that are passed, several threads, and what a known site costs. Names in messages. */
+#include "driver/engine/engine_internal.h"
 #include "driver/engine/engine_site.h"
 
 #include <alloca.h>
@@ -105,12 +106,33 @@ static void a_known_site_costs_little(void **state) {
   assert_true(best < 1000);
 }
 
+/* Names as a person reads them; not so in an instruction's text, nor where it is no function's. */
+static void names_in_messages(void **state) {
+  static const char *const rows[][2] = {{"illegal\n  in kernel _Z4oopsIfEvPT_, block (0,0,0)",
+                                         "illegal\n  in kernel void oops<float>(float*), block (0,0,0)"},
+                                        {"x\n  at m:3 in function _ZN1a4helpEi: call.uni _ZN1a4helpEi, (p);",
+                                         "x\n  at m:3 in function a::help(int): call.uni _ZN1a4helpEi, (p);"},
+                                        {"in kernel _Zwrong", "in kernel _Zwrong"},
+                                        {" _Z1fv kernel plain", " _Z1fv kernel plain"},
+                                        {"", ""}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char message[128];
+    snprintf(message, sizeof message, "%s", rows[i][0]);
+    engine_name_functions(message, sizeof message);
+    assert_string_equal(message, rows[i][1]);
+  }
+  char small[16] = "kernel _Z4oopsv"; /* " _Z" behind a blank only */
+  engine_name_functions(small, sizeof small);
+  assert_string_equal(small, "kernel oops()");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lines),
       cmocka_unit_test(frames_that_vary),
       cmocka_unit_test(several_threads),
       cmocka_unit_test(a_known_site_costs_little),
+      cmocka_unit_test(names_in_messages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
