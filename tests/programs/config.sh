@@ -46,6 +46,14 @@ expect grep -qE '^memory +ideal +sim +.*/farfault.yaml:4$' out
 expect test "$(grep -c default out)" -eq 0
 FARFAULT_CONFIG=none run "$farfault" config
 expect_out "(no file"
+printf 'machine: v100\n' >another.yaml
+FARFAULT_CONFIG=another.yaml run "$farfault" config
+expect_status 0
+expect_out "another.yaml:1"
+expect test "$(grep -c farfault.yaml out)" -eq 0
+FARFAULT_CONFIG=absent.yaml run "$farfault" sim p.fft
+expect_status 2
+expect_err "absent.yaml: cannot"
 # What one command starts itself has its options from that command alone.
 run "$farfault" compare --memory uvm p.fft p.fft
 expect_status 0

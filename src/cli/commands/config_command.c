@@ -100,7 +100,7 @@ static int config(int argc, char **argv) {
       "before the project's file, that before the user's.\v"
       "Example:\n  echo 'machine: h100' >farfault.yaml\n  echo 'memory: [copy, uvm, auto]' >>farfault.yaml\n  farfault config\n\n"
       "Options stand there by their long names: of run, record and sim; or of one command, below its name. An option that may be repeated takes "
-      "a list. A machine or a manager that there is not is told with its place. What is written, and what is loaded as code, cannot be named in a file. FARFAULT_CONFIG=none: no file is read.",
+      "a list. A machine or a manager that there is not is told with its place. What is written, and what is loaded as code, cannot be named in a file. FARFAULT_CONFIG=FILE: that file instead of both; FARFAULT_CONFIG=none: no file is read.",
       NULL,
       NULL,
       NULL};

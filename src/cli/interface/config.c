@@ -233,8 +233,9 @@ ff_status configuration_read(configuration *c, ff_error *error) {
   *c = (configuration){0};
   if (wanted && !strcmp(wanted, "none")) return FF_OK;
   ff_status status = FF_OK;
-  c->files[0] = project_file();
-  c->files[1] = user_file();
+  const bool chosen = wanted && *wanted;
+  c->files[0] = chosen ? NULL : project_file();
+  c->files[1] = chosen ? ff_strdup(wanted) : user_file();
   for (int i = 0; i < 2 && !status; i++)
     if (c->files[i]) status = read_file(c, c->files[i], i == 0, error);
   if (status) configuration_free(c);

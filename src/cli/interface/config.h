@@ -10,7 +10,8 @@
  * What the command line gives counts, then the project's file, then the user's; in a file a command's own options go
  * before those of all. No file can name what is written or loaded as code: options that write files are refused, as are
  * values with "/" or ".so" in them; only a machine and a baseline are files, relative to the folder of the file that
- * names them. FARFAULT_CONFIG=none: no file is read; so it is set for farfault's own child processes. */
+ * names them. FARFAULT_CONFIG=FILE: that file instead of both; none: no file is read, as it is set for farfault's own
+ * child processes. */
 #ifndef FF_CLI_CONFIG_H
 #define FF_CLI_CONFIG_H
 
@@ -28,7 +29,7 @@ typedef struct config_value {
 } config_value;
 
 typedef struct configuration {
-  char *files[2]; /* the project's, the user's; NULL: not there */
+  char *files[2]; /* the project's, the user's or the one that FARFAULT_CONFIG names; NULL: not there */
   FF_VEC(config_value) values;
 } configuration;
 
