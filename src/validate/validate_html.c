@@ -254,19 +254,44 @@ static void add_number_cell(const char *format, double value, ff_text *out) {
   ff_text_add(out, "</td>");
 }
 
-static void add_score(const validate_score *score, ff_text *out) {
-  ff_text_add(out, "<tr><td>");
-  svg_add_escaped(out, score->group);
-  ff_text_add(out, "</td><td>");
-  svg_add_escaped(out, score->gpu);
-  ff_text_add(out, "</td><td>");
-  svg_add_escaped(out, score->machine);
+static void add_text_cell(const char *text, ff_text *out) {
+  ff_text_add(out, "<td>");
+  svg_add_escaped(out, text);
   ff_text_add(out, "</td>");
+}
+
+static void add_score(const validate_score *score, ff_text *out) {
+  ff_text_add(out, "<tr>");
+  add_text_cell(score->group, out);
+  add_text_cell(score->gpu, out);
+  add_text_cell(score->machine, out);
   add_number_cell("%.0f", score->scored, out);
   add_number_cell("%.2f", score->ratio, out);
   add_number_cell("%.1f %%", 100 * score->error, out);
   add_number_cell("%.2f", score->correlation, out);
   ff_text_add(out, "</tr>\n");
+}
+
+static void add_goal(const validate_table *table, const validate_goal *goal, ff_text *out) {
+  validate_attainment a = validate_attained(table, goal);
+  bool error = goal->of == VALIDATE_ERROR;
+  ff_text_add(out, "<tr>");
+  add_text_cell(goal->goal, out);
+  ff_text_add(out, "<td class=\"n\">%u of %u</td>", a.scored, goal->held);
+  add_text_cell(goal->before, out);
+  add_number_cell(error ? "%.1f %%" : "%.3f", error ? 100 * a.now : a.now, out);
+  add_number_cell(error ? "&le; %g %%" : "&ge; %g", error ? 100 * goal->wanted : goal->wanted, out);
+  add_text_cell(validate_verdict_names[a.verdict], out);
+  ff_text_add(out, "</tr>\n");
+}
+
+static void add_goals(const validate_table *table, ff_text *out) {
+  if (!table->goals.count) return;
+  ff_text_add(out,
+              "<h2>Goals</h2>\n<table><tr><th>goal</th><th class=\"n\">held rows with a value</th><th>before</th><th "
+              "class=\"n\">now</th><th class=\"n\">wanted</th><th>met</th></tr>\n");
+  for (size_t i = 0; i < table->goals.count; i++) add_goal(table, &table->goals.items[i], out);
+  ff_text_add(out, "</table>\n");
 }
 
 /* Whether the score is the first one of its group. */
@@ -289,6 +314,7 @@ void validate_html(const validate_table *table, const validate_scores *scores, c
       "</table>\n<p>ratio: the geometric mean of ours/silicon; error: the mean of |ours/silicon - 1|; correlation: of the logarithms. A "
       "dot is a row, and names it. Rows that are not scored have empty dots. On the dashed diagonal ours is "
       "silicon's.</p>\n");
+  add_goals(table, out);
   for (size_t i = 0; i < scores->list.count; i++) {
     const validate_score *score = &scores->list.items[i];
     if (!opens_group(scores, i)) continue;

@@ -27,7 +27,51 @@ static const char *two_places(double value, char *buffer, size_t size) {
   return buffer;
 }
 
+/* Of an error in percent, of a correlation with a place more than what it is compared with. */
+static const char *measured(const validate_goal *goal, double value, char *buffer, size_t size) {
+  if (goal->of == VALIDATE_ERROR) return percent(value, buffer, size);
+  if (isnan(value)) snprintf(buffer, size, "-");
+  else snprintf(buffer, size, "%.3f", value);
+  return buffer;
+}
+
+static const char *wanted(const validate_goal *goal, char *buffer, size_t size) {
+  if (goal->of == VALIDATE_ERROR) snprintf(buffer, size, "<= %g %%", 100 * goal->wanted);
+  else snprintf(buffer, size, ">= %g", goal->wanted);
+  return buffer;
+}
+
+/* How many of its held rows have a value: "27", or "12 of 27". */
+static const char *rows_of(const validate_goal *goal, const validate_attainment *a, char *buffer, size_t size) {
+  if (a->scored == goal->held) snprintf(buffer, size, "%u", goal->held);
+  else snprintf(buffer, size, "%u of %u", a->scored, goal->held);
+  return buffer;
+}
+
 /* ---- tables ---- */
+
+static void write_goals(const validate_table *table, ff_text *out) {
+  static const char *const names[] = {"goal", "rows", "before", "now", "wanted", "met", NULL};
+  char text[64];
+  struct table t;
+  if (!table->goals.count) return;
+  table_start(&t, "lrrrrl");
+  table_names(&t, names);
+  for (size_t i = 0; i < table->goals.count; i++) {
+    const validate_goal *goal = &table->goals.items[i];
+    validate_attainment a = validate_attained(table, goal);
+    table_cell(&t, "%s", goal->goal);
+    table_cell(&t, "%s", rows_of(goal, &a, text, sizeof text));
+    table_cell(&t, "%s", goal->before);
+    table_cell(&t, "%s", measured(goal, a.now, text, sizeof text));
+    table_cell(&t, "%s", wanted(goal, text, sizeof text));
+    table_cell(&t, "%s", validate_verdict_names[a.verdict]);
+    if (a.verdict <= VALIDATE_MISSED) table_tone(&t, a.verdict == VALIDATE_MET ? TABLE_GOOD : TABLE_BAD);
+  }
+  ff_text_add(out, "\n");
+  table_write(&t, 0, out);
+  table_free(&t);
+}
 
 static void write_scores(const validate_scores *scores, ff_text *out) {
   static const char *const names[] = {"group", "GPU", "machine", "rows", "ratio", "error", "corr.", NULL};
@@ -73,6 +117,7 @@ static void write_rows(const validate_table *table, const validate_score *score,
 
 void validate_table_text(const validate_table *table, const validate_scores *scores, bool verbose, ff_text *out) {
   write_scores(scores, out);
+  write_goals(table, out);
   for (size_t i = 0; verbose && i < scores->list.count; i++) write_rows(table, &scores->list.items[i], out);
 }
 
@@ -142,6 +187,22 @@ static json_t *score_value(const validate_score *score) {
   return object;
 }
 
+static json_t *goal_value(const validate_table *table, const validate_goal *goal) {
+  validate_attainment a = validate_attained(table, goal);
+  json_t *object = json_object();
+#define X(name, help) json_object_set_new(object, #name, json_string(goal->name));
+#include "validate/goals.def"
+#undef X
+  json_object_set_new(object, "least", real_or_null(goal->from));
+  json_object_set_new(object, "most", real_or_null(goal->to));
+  json_object_set_new(object, "target", json_real(goal->wanted));
+  json_object_set_new(object, "held", json_integer(goal->held));
+  json_object_set_new(object, "scored", json_integer(a.scored));
+  json_object_set_new(object, "now", real_or_null(a.now));
+  json_object_set_new(object, "met", json_string(validate_verdict_names[a.verdict]));
+  return object;
+}
+
 static int add_chunk(const char *bytes, size_t size, void *out) {
   ff_text_add_bytes(out, bytes, size);
   return 0;
@@ -149,12 +210,15 @@ static int add_chunk(const char *bytes, size_t size, void *out) {
 
 void validate_json(const validate_table *table, const validate_scores *scores, const validate_page *page,
                    ff_text *out) {
-  json_t *root = json_object(), *groups = json_array(), *rows = json_array();
+  json_t *root = json_object(), *groups = json_array(), *rows = json_array(), *goals = json_array();
   for (size_t i = 0; i < scores->list.count; i++) json_array_append_new(groups, score_value(&scores->list.items[i]));
   for (size_t i = 0; i < table->rows.count; i++) json_array_append_new(rows, row_value(&table->rows.items[i]));
+  for (size_t i = 0; i < table->goals.count; i++)
+    json_array_append_new(goals, goal_value(table, &table->goals.items[i]));
   json_object_set_new(root, "command", json_string(page->command));
   json_object_set_new(root, "set", json_string(page->set));
   json_object_set_new(root, "groups", groups);
+  json_object_set_new(root, "goals", goals);
   json_object_set_new(root, "rows", rows);
   json_dump_callback(root, add_chunk, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
   ff_text_add(out, "\n");
@@ -198,6 +262,27 @@ static void add_row_lines(const validate_table *table, const validate_score *sco
   }
 }
 
+static const char goal_words[] =
+    "\n## Goals\n\nWhat held rows are to reach together, of one group or several, on all GPUs that were measured if none is named "
+    "([validation/goals.tsv](../validation/goals.tsv) has\nwhich rows). `before`: before the work on it began. A value that was chosen so "
+    "that a goal is met would be a value that was fitted to its rows.\n\n"
+    "| goal | rows | before | now | wanted | met |\n|---|---|---|---|---|---|\n";
+
+static void add_goal_lines(const validate_table *table, ff_text *out) {
+  char rows[32], now[32], target[32];
+  if (table->goals.count) ff_text_add(out, "%s", goal_words);
+  for (size_t i = 0; i < table->goals.count; i++) {
+    const validate_goal *goal = &table->goals.items[i];
+    validate_attainment a = validate_attained(table, goal);
+    ff_text_add(out, "| ");
+    add_cell(goal->goal, out);
+    ff_text_add(out, " | %s | ", rows_of(goal, &a, rows, sizeof rows));
+    add_cell(goal->before, out);
+    ff_text_add(out, " | %s | %s | %s |\n", measured(goal, a.now, now, sizeof now), wanted(goal, target, sizeof target),
+                validate_verdict_names[a.verdict]);
+  }
+}
+
 void validate_markdown(const validate_table *table, const validate_scores *scores, const validate_page *page,
                        ff_text *out) {
   char ratio[32], error[32], correlation[32];
@@ -211,6 +296,7 @@ void validate_markdown(const validate_table *table, const validate_scores *score
                 two_places(s->ratio, ratio, sizeof ratio), percent(s->error, error, sizeof error),
                 two_places(s->correlation, correlation, sizeof correlation));
   }
+  add_goal_lines(table, out);
   ff_text_add(out, "\n## Row by row\n");
   for (size_t i = 0; i < scores->list.count; i++) add_row_lines(table, &scores->list.items[i], out);
 }

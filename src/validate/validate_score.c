@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "validate/validate_fields.h"
+#include "validate/validate_sums.h"
 
 /* ---- what a run gave ---- */
 
@@ -43,6 +44,7 @@ static double counter_value(const sim_counters *c, const char *name, size_t leng
   return VALIDATE_NONE;
 }
 
+/* Of time in picoseconds, bytes, or what is counted. */
 static double unit_of(const char *unit) {
   static const struct {
     const char *name;
@@ -50,6 +52,9 @@ static double unit_of(const char *unit) {
   } units[] = {{"us", 1e6}, {"ms", 1e9}, {"KiB", 1024}, {"MiB", 1048576}};
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
     if (!strcmp(unit, units[i].name)) return units[i].size;
+  double mhz;
+  int end = 0;
+  if (sscanf(unit, "cycles of %lf MHz%n", &mhz, &end) == 1 && end && !unit[end] && mhz > 0) return 1e6 / mhz;
   return 1;
 }
 
@@ -76,39 +81,37 @@ bool validate_scored_by(const validate_score *score, const validate_row *row) {
   return !strcmp(score->group, row->group) && !strcmp(score->gpu, row->gpu) && !strcmp(score->machine, row->machine);
 }
 
-static bool counts(const validate_row *row) { return row->is == VALIDATE_HELD && row->ours > 0; }
+bool validate_row_counts(const validate_row *row) { return row->is == VALIDATE_HELD && row->ours > 0; }
 
-typedef struct sums {
-  double ratio, error, x, y, xx, yy, xy;
-} sums;
+void validate_sum(validate_sums *s, const validate_row *row) {
+  double x = log(row->measured), y = log(row->ours);
+  s->n++;
+  s->ratio += y - x;
+  s->error += fabs(row->ours / row->measured - 1);
+  s->x += x, s->y += y;
+  s->xx += x * x, s->yy += y * y, s->xy += x * y;
+}
 
-static void finish(validate_score *score, const sums *s) {
-  double n = score->scored, cxx, cyy;
-  score->ratio = score->error = score->correlation = VALIDATE_NONE;
-  if (!score->scored) return;
-  score->ratio = exp(s->ratio / n);
-  score->error = s->error / n;
-  cxx = s->xx - s->x * s->x / n;
-  cyy = s->yy - s->y * s->y / n;
-  if (score->scored > 2 && cxx > 1e-9 && cyy > 1e-9) score->correlation = (s->xy - s->x * s->y / n) / sqrt(cxx * cyy);
+double validate_mean_error(const validate_sums *s) { return s->n ? s->error / s->n : VALIDATE_NONE; }
+
+double validate_correlation(const validate_sums *s) {
+  double cxx = s->xx - s->x * s->x / s->n, cyy = s->yy - s->y * s->y / s->n;
+  return s->n > 2 && cxx > 1e-9 && cyy > 1e-9 ? (s->xy - s->x * s->y / s->n) / sqrt(cxx * cyy) : VALIDATE_NONE;
 }
 
 static void score_rows(const validate_table *table, validate_score *score) {
-  sums s = {0};
+  validate_sums s = {0};
   for (size_t i = 0; i < table->rows.count; i++) {
     const validate_row *row = &table->rows.items[i];
     if (!validate_scored_by(score, row)) continue;
     score->rows++;
     score->held += row->is == VALIDATE_HELD;
-    if (!counts(row)) continue;
-    double x = log(row->measured), y = log(row->ours);
-    score->scored++;
-    s.ratio += y - x;
-    s.error += fabs(row->ours / row->measured - 1);
-    s.x += x, s.y += y;
-    s.xx += x * x, s.yy += y * y, s.xy += x * y;
+    if (validate_row_counts(row)) validate_sum(&s, row);
   }
-  finish(score, &s);
+  score->scored = s.n;
+  score->ratio = s.n ? exp(s.ratio / s.n) : VALIDATE_NONE;
+  score->error = validate_mean_error(&s);
+  score->correlation = validate_correlation(&s);
 }
 
 void validate_score_all(const validate_table *table, validate_scores *scores) {

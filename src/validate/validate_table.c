@@ -88,21 +88,40 @@ ff_status validate_table_read(const char *file, const char *text, size_t size, v
 void validate_table_free(validate_table *table) {
   free(table->rows.items);
   free(table->runs.items);
+  free(table->goals.items);
   ff_arena_free(&table->texts);
   memset(table, 0, sizeof *table);
 }
 
-static bool is_wanted(const validate_row *row, const validate_choice *choice) {
+bool validate_needs_folder(const validate_row *row) { return strstr(row->program, VALIDATE_FOLDER) != NULL; }
+
+bool validate_is_wanted(const validate_row *row, const validate_choice *choice) {
   return (!choice->group || !strcmp(choice->group, row->group)) &&
-         (!choice->machine || !strcmp(choice->machine, row->machine)) && (!choice->quick || row->is_quick);
+         (!choice->machine || !strcmp(choice->machine, row->machine)) && (!choice->quick || row->is_quick) &&
+         (!choice->without_folder || !validate_needs_folder(row));
+}
+
+/* A goal whose rows are merely not run stays, and says so. */
+static void choose_goals(validate_table *table, const validate_choice *choice) {
+  validate_choice among = {.group = choice->group, .machine = choice->machine};
+  size_t kept = 0;
+  for (size_t i = 0; i < table->goals.count; i++) {
+    bool wanted = !among.group && !among.machine;
+    for (size_t k = 0; k < table->rows.count && !wanted; k++)
+      wanted = validate_is_wanted(&table->rows.items[k], &among) &&
+               validate_goal_is_of(&table->goals.items[i], &table->rows.items[k]);
+    if (wanted) table->goals.items[kept++] = table->goals.items[i];
+  }
+  table->goals.count = kept;
 }
 
 void validate_choose(validate_table *table, const validate_choice *choice) {
   size_t kept = 0;
+  choose_goals(table, choice);
   table->runs.count = 0;
   for (size_t i = 0; i < table->rows.count; i++) {
     validate_row row = table->rows.items[i];
-    if (!is_wanted(&row, choice)) continue;
+    if (!validate_is_wanted(&row, choice)) continue;
     row.run = run_of(table, &row);
     table->rows.items[kept++] = row;
   }

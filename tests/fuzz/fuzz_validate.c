@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of `farfault validate` from anywhere: measurements, limits (first byte '='), or what a program printed (first
- * byte '>'). Read or refused with a message; what is accepted is what its readers rely on, and every output can be made
- * of it. */
+/* Tables of `farfault validate` from anywhere: measurements, limits (first byte '='), goals of two rows (first byte
+ * '<'), or what a program printed (first byte '>'). Read or refused with a message; what is accepted is what its
+ * readers rely on, and every output can be made of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +39,24 @@ static void write_all(const validate_table *table) {
   free(scores.list.items);
 }
 
+static void read_goals(const char *text, size_t size) {
+  static const char rows[] =
+      "group\trow\tx\tgpu\tmachine\tset\tmemory\tprogram\tquantity\tunit\tsilicon\trole\truns\tsource\n"
+      "g\ta\t1\tG\tm\t-\tcopy\tp\tq\tus\t2\theld\tfull\ts\ng\tb\t-\tG\tm\t-\tcopy\tp\tq\tus\t3\theld\tfull\ts\n";
+  validate_table table = {0};
+  ff_error error;
+  error.message[0] = '\0';
+  FF_ASSERT(!validate_table_read("rows", rows, sizeof rows - 1, &table, &error));
+  table.rows.items[0].ours = 3;
+  if (validate_goals_read("fuzz", text, size, &table, &error)) FF_ASSERT(error.message[0]);
+  for (size_t i = 0; i < table.goals.count; i++) {
+    FF_ASSERT(table.goals.items[i].wanted > 0 && table.goals.items[i].held <= 2);
+    FF_ASSERT(validate_attained(&table, &table.goals.items[i]).scored <= 1);
+  }
+  write_all(&table);
+  validate_table_free(&table);
+}
+
 static void read_table(const char *text, size_t size) {
   validate_table table = {0};
   ff_error error;
@@ -56,6 +74,7 @@ static void read_table(const char *text, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const char *text = (const char *)data;
   if (size && *text == '=') read_limits(text + 1, size - 1);
+  else if (size && *text == '<') read_goals(text + 1, size - 1);
   else if (size && *text == '>') read_printed(text + 1, size - 1);
   else read_table(text, size);
   return 0;

@@ -81,6 +81,20 @@ run "$farfault" validate --table gone.tsv
 expect_status 1
 expect_err "no_such_program"
 
+# Programs that are not bundled: their rows are run with a folder of them, and left out without.
+sed 's#\(\tcopy\t\)[^\t]*/vectoradd#\1{programs}/vectoradd#' own.tsv >folder.tsv
+expect grep -q '{programs}/vectoradd 10000' folder.tsv
+run "$farfault" validate --table folder.tsv
+expect_status 64
+expect_err "1 row is left out: its program is not bundled (--programs FOLDER)"
+run "$farfault" validate --table folder.tsv --programs none
+expect_status 1
+expect_err "none/vectoradd"
+run "$farfault" validate --table folder.tsv --programs "$workloads" --json folder.json
+expect_status 0
+expect_no_err
+expect python3 -c 'import json; d = json.load(open("folder.json")); assert d["rows"][0]["ours"] == json.load(open("own.json"))["rows"][0]["ours"] and d["goals"] == []'
+
 # The quick rows are within their limits; the same bytes again; a value that makes it worse fails.
 run env FARFAULT_PROGRESS_SECONDS=2 "$farfault" validate --quick --limits --json quick.json --html quick.html -o quick.md
 expect_status 0
@@ -89,9 +103,16 @@ sed -i '/^farfault: validate: [0-9]* of /d' err
 expect_no_err
 cp out first
 expect test "$(awk 'length > 80' out | wc -l)" -eq 0
+expect_out "latency, V100 and GH200"
+expect grep -qE '^GV100 kernels, cycles +0 of [0-9]+ .* not run$' out
+expect grep -qE '^managed, first touch +1 .* (yes|no)$' out
+expect grep -q '^## Goals$' quick.md
+expect grep -q '<h2>Goals</h2>' quick.html
 expect python3 -c '
 import json
 d = json.load(open("quick.json"))
+assert len(d["goals"]) >= 10 and all(g["scored"] <= g["held"] for g in d["goals"])
+assert all((g["met"] in ("yes", "no")) == (0 < g["scored"] == g["held"]) for g in d["goals"])
 assert len(d["rows"]) >= 40 and all(r["ours"] > 0 for r in d["rows"] if r["role"] == "held")
 assert all(0 < g["scored"] <= g["rows"] and g["ratio"] > 0 and g["error"] >= 0 for g in d["groups"])
 '

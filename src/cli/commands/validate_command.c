@@ -26,15 +26,18 @@ enum {
   KEY_LIMITS,
   KEY_TABLE,
   KEY_SET,
+  KEY_PROGRAMS,
   FILE_LIMIT = 16 << 20,
   MOST_JOBS = 999
 };
 
 #define LIMITS_FILE "limits.tsv"
+#define GOALS_FILE "goals.tsv"
 
 typedef struct arguments {
   validate_choice choice;
   const char *json, *html, *document, *limits;
+  const char *programs;     /* the folder of those that are not bundled; NULL: none */
   const char *machine_file; /* NULL: the bundled ones */
   char *machine_name;       /* of that file, owned */
   FF_VEC(const char *) tables;
@@ -64,6 +67,9 @@ static const struct argp_option options[] = {
     {"list", KEY_LIST, NULL, 0, "list the groups and run nothing; with -v the rows", 0},
     {"set", KEY_SET, "NAME=VALUE", 0, "run with this value instead of the machine files' (may be repeated)", 0},
     {"table", KEY_TABLE, "FILE", 0, "the rows of this table instead of the bundled ones (may be repeated)", 0},
+    {"programs", KEY_PROGRAMS, "FOLDER", 0,
+     "the programs that are not bundled, which rows of the group kernels need (validation/README.md has which); without it these rows are left out",
+     0},
     {"json", KEY_JSON, "FILE", 0, "write rows and scores as JSON; -: to stdout instead of the table", 0},
     {"html", KEY_HTML, "FILE", 0, "write a page with scatter plots and curves", 0},
     {"output", 'o', "FILE", 0, "write the tables as a document (Markdown)", 0},
@@ -100,6 +106,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_LIST: a->list = true; return 0;
   case KEY_SET: add_setting(a, value, state); return 0;
   case KEY_TABLE: FF_PUSH(&a->tables, value); return 0;
+  case KEY_PROGRAMS: a->programs = value; return 0;
   case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   case KEY_HTML: a->html = cli_output(value, "--html", false, state); return 0;
   case 'o': a->document = cli_output(value, "--output", false, state); return 0;
@@ -137,7 +144,8 @@ static ff_status read_table(validate_table *table, const char *path, ff_error *e
 
 static int is_table(const struct dirent *entry) {
   const char *dot = strrchr(entry->d_name, '.');
-  return dot && !strcmp(dot, ".tsv") && strcmp(entry->d_name, LIMITS_FILE) != 0;
+  return dot && !strcmp(dot, ".tsv") && strcmp(entry->d_name, LIMITS_FILE) != 0 &&
+         strcmp(entry->d_name, GOALS_FILE) != 0;
 }
 
 static ff_status read_folder(validate_table *table, const char *folder, ff_error *error) {
@@ -156,6 +164,19 @@ static ff_status read_folder(validate_table *table, const char *folder, ff_error
   return status;
 }
 
+static ff_status read_goals(validate_table *table, const char *folder, ff_error *error) {
+  char *text = NULL;
+  size_t size;
+  ff_text path = {0};
+  ff_text_add(&path, "%s/" GOALS_FILE, folder);
+  ff_status status = ff_file_read(path.chars, FILE_LIMIT, &text, &size, error);
+  if (!status) status = validate_goals_read(path.chars, text, size, table, error);
+  free(text);
+  free(path.chars);
+  return status;
+}
+
+/* The bundled tables and goals, or the user's tables, which have none. */
 static ff_status read_tables(const arguments *a, validate_table *table, ff_error *error) {
   ff_status status = FF_OK;
   for (size_t i = 0; i < a->tables.count && !status; i++) status = read_table(table, a->tables.items[i], error);
@@ -163,6 +184,7 @@ static ff_status read_tables(const arguments *a, validate_table *table, ff_error
   char *folder = tables_folder();
   status = folder ? read_folder(table, folder, error)
                   : ff_fail(error, FF_IO, "the tables of measurements are not installed next to this program");
+  if (!status) status = read_goals(table, folder, error);
   free(folder);
   return status;
 }
@@ -192,13 +214,28 @@ static bool has(const validate_table *table, bool group, const char *wanted) {
   return false;
 }
 
+/* Says how many rows are left out as their programs are not here. */
+static uint32_t say_left_out(const validate_table *table, const validate_choice *choice) {
+  validate_choice with = *choice;
+  uint32_t count = 0;
+  with.without_folder = false;
+  for (size_t i = 0; i < table->rows.count; i++)
+    count += validate_is_wanted(&table->rows.items[i], &with) && validate_needs_folder(&table->rows.items[i]);
+  if (count == 1) cli_fail(0, "1 row is left out: its program is not bundled (--programs FOLDER)");
+  else if (count) cli_fail(0, "%u rows are left out: their programs are not bundled (--programs FOLDER)", count);
+  return count;
+}
+
 /* Drops what is not wanted; an exit status. */
 static int choose(const arguments *a, validate_table *table) {
   const validate_choice *c = &a->choice;
+  uint32_t left_out = 0;
   if (c->group && !has(table, true, c->group)) return say_unknown(table, true, c->group), CLI_USAGE;
   if (c->machine && !has(table, false, c->machine)) return say_unknown(table, false, c->machine), CLI_USAGE;
+  if (c->without_folder) left_out = say_left_out(table, c);
   validate_choose(table, c);
-  return table->rows.count ? CLI_DONE : cli_fail(CLI_USAGE, "no row is of all that was asked for");
+  if (table->rows.count) return CLI_DONE;
+  return left_out ? CLI_USAGE : cli_fail(CLI_USAGE, "no row is of all that was asked for");
 }
 
 /* ---- the runs ---- */
@@ -214,15 +251,24 @@ static void add_settings(char ***argv, size_t *count, const char *list) {
   add_word(argv, count, list);
 }
 
+/* The word with the folder of programs in its place. */
+static void add_expanded(const work *w, const char *word, char ***argv, size_t *count) {
+  ff_text text = {0};
+  for (const char *at; (at = strstr(word, VALIDATE_FOLDER)); word = at + strlen(VALIDATE_FOLDER))
+    ff_text_add(&text, "%.*s%s", (int)(at - word), word, w->arguments->programs);
+  ff_text_add(&text, "%s", word);
+  add_word(argv, count, text.chars);
+  free(text.chars);
+}
+
 /* The first word is a microbenchmark of ours, or a path. */
 static void add_program(const work *w, const char *program, char ***argv, size_t *count) {
   char *words = ff_strdup(program), *rest = NULL, *word = strtok_r(words, " ", &rest);
   ff_text path = {0};
   ff_text_add(&path, "%s%s%s", strchr(program, '/') ? "" : w->workloads, strchr(program, '/') ? "" : "/micro/",
               word ? word : "");
-  add_word(argv, count, "--");
-  add_word(argv, count, path.chars);
-  while ((word = strtok_r(NULL, " ", &rest))) add_word(argv, count, word);
+  add_expanded(w, path.chars, argv, count);
+  while ((word = strtok_r(NULL, " ", &rest))) add_expanded(w, word, argv, count);
   free(path.chars);
   free(words);
 }
@@ -339,6 +385,7 @@ static char *command_line(const arguments *a) {
   if (a->choice.quick) ff_text_add(&out, " --quick");
   for (size_t i = 0; i < a->tables.count; i++)
     ff_text_add(&out, " --table "), ff_text_add_quoted(&out, a->tables.items[i]);
+  if (a->programs) ff_text_add(&out, " --programs "), ff_text_add_quoted(&out, a->programs);
   if (a->set.length) ff_text_add(&out, " --set "), ff_text_add_quoted(&out, a->set.chars);
   if (a->document) ff_text_add(&out, " -o "), ff_text_add_quoted(&out, a->document);
   return out.chars;
@@ -465,6 +512,7 @@ static int validate_with(arguments *a) {
   ff_error error;
   ff_status bad = read_tables(a, &w.table, &error);
   if (!bad && a->limited) bad = read_limits(a, &limits, &error);
+  a->choice.without_folder = !a->programs && !a->list;
   int status = bad ? cli_fail(CLI_BAD_FILE, "%s", error.message) : choose(a, &w.table);
   if (!status) status = validate_rows(&w, &limits);
   validate_table_free(&w.table);
@@ -478,7 +526,8 @@ static const char help[] =
     "Example:\n  farfault validate --machine v100 --html v100.html\n"
     "  farfault validate --group latency --set l2_latency=210 -v\n\n"
     "ratio is the geometric mean of ours/silicon over a group's rows, error the mean of |ours/silicon - 1|, corr. the correlation of the "
-    "logarithms. Rows whose value was in view when a value of a machine file was chosen (fitted, input) are not counted.\n\n"
+    "logarithms. Rows whose value was in view when a value of a machine file was chosen (fitted, input) are not counted. Below it stands how far goals "
+    "are reached, each over all of its rows that are counted: met is 'in part' where some were not run.\n\n"
     "Exit status: 0 if every run was made, and with --limits no error is above its limit; 128 + N if signal N stopped it.";
 
 static uint32_t processors(void) {

@@ -105,6 +105,9 @@ static void counted(void **state) {
   assert_true(validate_counted(&r, "h2d_bytes", "bytes") == 3 << 20);
   assert_true(validate_counted(&r, "time_ps of add", "us") == 5);
   assert_true(validate_counted(&r, "time_ps of add_again", "us") == 2); /* of one launch */
+  assert_true(validate_counted(&r, "time_ps of add", "cycles of 1600 MHz") == 8000);
+  assert_true(validate_counted(&r, "time_ps of add", "cycles of 0 MHz") == 5000000); /* as it is counted */
+  assert_true(validate_counted(&r, "time_ps of add", "cycles of 1600 MHz or so") == 5000000);
   assert_true(isnan(validate_counted(&r, "time_ps of sub", "us")) && isnan(validate_counted(&r, "time of add", "us")));
   validate_row row = {.quantity = "h2d_bytes", .unit = "MiB"};
   assert_true(validate_value(&row, "h2d_bytes = 7 MiB\n", &r) == 7); /* what it says itself goes before */
@@ -142,6 +145,95 @@ static void scores(void **state) {
   validate_score_all(&t, &s);
   assert_true(isnan(s.list.items[0].ratio) && isnan(s.list.items[0].error) && isnan(s.list.items[0].correlation));
   free(s.list.items);
+  validate_table_free(&t);
+}
+
+#define GOALS "goal\tgroups\tgpus\trows\tleast\tmost\tmeasure\tbefore\ttarget\n"
+
+/* Goal n of the table. */
+static validate_attainment attained(const validate_table *t, size_t n) {
+  return validate_attained(t, &t->goals.items[n]);
+}
+
+/* Rows are chosen by group, GPU, pattern and x; an error is met up to its target, a correlation from it on. */
+static void goals(void **state) {
+  static const char text[] = GOALS "all\tg\t-\t-\t-\t-\terror\t9 %\t50\n"
+                                   "low\tf,g\tx,GPU\t-\t-\t2\terror\t-\t50.0001\n"
+                                   "high\tg\t-\t-\t2\t-\terror\t-\t49.9\n"
+                                   "some\tg\t-\tz|b*|c\t-\t-\terror\t-\t10\n"
+                                   "shape\tg\t-\t-\t-\t-\tcorrelation\t-\t0.5\n"
+                                   "other\tg\tx\t-\t-\t-\terror\t-\t10\n";
+  validate_table t = {0};
+  assert_int_equal(
+      read_text(HEADER ROW("a", "1", "p", "q", "1", "held", "full") ROW("b2", "2", "p", "q", "10", "held", "full")
+                    ROW("c", "3", "p", "q", "100", "held", "full") ROW("d", "4", "p", "q", "100", "fitted", "full")
+                        ROW("none", "-", "p", "q", "8", "held", "full"),
+                &t, NULL),
+      FF_OK);
+  assert_int_equal(validate_goals_read("goals.tsv", text, strlen(text), &t, NULL), FF_OK);
+  static const uint32_t held[] = {4, 2, 2, 2, 4, 0};
+  assert_int_equal(t.goals.count, 6);
+  for (size_t i = 0; i < 6; i++) assert_int_equal(t.goals.items[i].held, held[i]);
+  for (size_t i = 0; i < 5; i++) assert_int_equal(attained(&t, i).verdict, VALIDATE_NOT_RUN);
+  assert_int_equal(attained(&t, 5).verdict, VALIDATE_NONE_HELD);
+  t.rows.items[0].ours = 1.5, t.rows.items[1].ours = 5, t.rows.items[3].ours = 7;
+  assert_int_equal(attained(&t, 0).verdict, VALIDATE_IN_PART);
+  assert_int_equal(attained(&t, 0).scored, 2);
+  near(attained(&t, 0).now, 0.5);
+  assert_int_equal(attained(&t, 1).verdict, VALIDATE_MET);
+  assert_int_equal(attained(&t, 3).verdict, VALIDATE_IN_PART);
+  t.rows.items[2].ours = 150;
+  assert_int_equal(attained(&t, 2).verdict, VALIDATE_MISSED);
+  assert_int_equal(attained(&t, 3).verdict, VALIDATE_MISSED);
+  t.rows.items[4].ours = 12;
+  assert_int_equal(attained(&t, 0).verdict, VALIDATE_MET); /* exactly its target */
+  assert_int_equal(attained(&t, 4).verdict, VALIDATE_MET);
+  t.goals.items[4].wanted = 0.999;
+  assert_int_equal(attained(&t, 4).verdict, VALIDATE_MISSED);
+  /* what is not run is still held: a choice changes what is known, not what is asked for */
+  validate_choose(&t, &(validate_choice){.quick = true});
+  assert_int_equal(t.rows.count, 0);
+  assert_int_equal(t.goals.count, 6);
+  assert_int_equal(attained(&t, 0).verdict, VALIDATE_NOT_RUN);
+  validate_choose(&t, &(validate_choice){.group = "f"});
+  assert_int_equal(t.goals.count, 0);
+  validate_table_free(&t);
+  static const struct {
+    const char *fields, *what;
+  } bad[] = {{"g\tg\t-\t-\tx\t-\terror\t-\t5", "'x' is neither a number nor -"},
+             {"g\tg\t-\t-\t-\tx\terror\t-\t5", "'x' is neither a number nor -"},
+             {"g\tg\t-\t-\t-\t-\terrors\t-\t5", "'errors' is neither error nor correlation"},
+             {"g\tg\t-\t-\t-\t-\terror\t-\t0", "'0' is no number above 0"},
+             {"g\tg\t-\t-\t-\t-\tcorrelation\t-\t1.1", "a correlation is at most 1"},
+             {"g\tg\t-\t-\t-\t-\terror\t5", "8 fields"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char line[256];
+    ff_error error = {0};
+    snprintf(line, sizeof line, GOALS "%s\n", bad[i].fields);
+    assert_int_equal(validate_goals_read("goals.tsv", line, strlen(line), &t, &error), FF_PARSE);
+    if (!strstr(error.message, "goals.tsv:2:") || !strstr(error.message, bad[i].what)) fail_msg("%s", error.message);
+    validate_table_free(&t);
+  }
+}
+
+/* Rows of programs that are not bundled go where there is no folder of them; their goals say that they were not run. */
+static void folder(void **state) {
+  static const char text[] = GOALS "all\tg\t-\t-\t-\t-\terror\t-\t5\n";
+  validate_table t = {0};
+  assert_int_equal(read_text(HEADER ROW("a", "1", "p", "q", "1", "held", "full")
+                                 ROW("b", "2", "{programs}/p", "q", "1", "held", "full"),
+                             &t, NULL),
+                   FF_OK);
+  assert_int_equal(validate_goals_read("goals.tsv", text, strlen(text), &t, NULL), FF_OK);
+  assert_true(!validate_needs_folder(&t.rows.items[0]) && validate_needs_folder(&t.rows.items[1]));
+  validate_choose(&t, &(validate_choice){.without_folder = true});
+  assert_int_equal(t.rows.count, 1);
+  assert_int_equal(t.runs.count, 1);
+  assert_string_equal(t.rows.items[0].row, "a");
+  t.rows.items[0].ours = 1;
+  assert_int_equal(attained(&t, 0).verdict, VALIDATE_IN_PART);
+  validate_choose(&t, &(validate_choice){.group = "g", .quick = true});
+  assert_int_equal(attained(&t, 0).verdict, VALIDATE_NOT_RUN);
   validate_table_free(&t);
 }
 
@@ -201,6 +293,9 @@ static void outputs(void **state) {
                                      ROW("b: 3", "3", "p", "q", "9", "input", "full"),
                              &t, NULL),
                    FF_OK);
+  static const char aims[] = GOALS "<i>|\tg\t-\t-\t-\t-\terror\t9 %\t80\nshape\tg\t-\t-\t-\t-\tcorrelation\t-\t0.5\n"
+                                   "none\tf\t-\t-\t-\t-\terror\t-\t5\n";
+  assert_int_equal(validate_goals_read("goals.tsv", aims, strlen(aims), &t, NULL), FF_OK);
   t.rows.items[0].ours = 2;
   t.rows.items[1].ours = 5;
   validate_score_all(&t, &s);
@@ -218,6 +313,15 @@ static void outputs(void **state) {
   assert_non_null(strstr(document.chars, "| <script>\\|: 1 | us | 1 | 2 | 2.00 | held |"));
   validate_table_text(&t, &s, true, &table);
   assert_non_null(strstr(table.chars, "2 of 3"));
+  assert_null(strstr(html[0].chars, "<i>"));
+  assert_non_null(strstr(html[0].chars,
+                         "<td>&lt;i&gt;|</td><td class=\"n\">2 of 2</td><td>9 %</td><td class=\"n\">75.0 %</td><td "
+                         "class=\"n\">&le; 80 %</td><td>yes</td>"));
+  assert_non_null(strstr(json.chars, "\"met\": \"none held\""));
+  assert_non_null(strstr(document.chars, "| <i>\\| | 2 | 9 % | 75.0 % | <= 80 % | yes |"));
+  assert_non_null(strstr(document.chars, "| shape | 2 | - | - | >= 0.5 | no |")); /* two rows have none */
+  assert_non_null(strstr(document.chars, "| none | 0 | - | - | <= 5 % | none held |"));
+  assert_non_null(strstr(table.chars, "<= 80 %  yes"));
   validate_list_text(&t, true, &list);
   assert_non_null(strstr(list.chars, "b: 3"));
   for (int i = 0; i < 2; i++) free(html[i].chars);
@@ -252,28 +356,45 @@ static void far_values(void **state) {
     }
 }
 
-/* The bundled tables: each file can be read together with the others. */
+static char *read_bundled(const char *name, char *path, size_t room, size_t *size) {
+  char *text;
+  snprintf(path, room, FF_SOURCE_DIR "/validation/%s.tsv", name);
+  assert_int_equal(ff_file_read(path, 0, &text, size, NULL), FF_OK);
+  return text;
+}
+
+/* The bundled tables: each file can be read together with the others; every goal has rows. */
 static void bundled(void **state) {
-  static const char *const names[] = {"cache",    "copies",  "l2cache", "latency",
+  static const char *const names[] = {"cache",    "copies",  "kernels", "l2cache", "latency",
                                       "launches", "managed", "stream",  "strides"};
   validate_table t = {0};
+  char path[512];
+  size_t size;
+  ff_error error = {0};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    char path[512], *text;
-    size_t size, before = t.rows.count;
-    ff_error error = {0};
-    snprintf(path, sizeof path, FF_SOURCE_DIR "/validation/%s.tsv", names[i]);
-    assert_int_equal(ff_file_read(path, 0, &text, &size, NULL), FF_OK);
+    size_t before = t.rows.count;
+    char *text = read_bundled(names[i], path, sizeof path, &size);
     if (validate_table_read(path, text, size, &t, &error)) fail_msg("%s", error.message);
     assert_true(t.rows.count > before + 5);
     free(text);
+  }
+  char *text = read_bundled("goals", path, sizeof path, &size);
+  if (validate_goals_read(path, text, size, &t, &error)) fail_msg("%s", error.message);
+  free(text);
+  assert_true(t.goals.count >= 10);
+  for (size_t i = 0; i < t.goals.count; i++) {
+    bool any = false;
+    for (size_t k = 0; k < t.rows.count; k++) any = any || validate_goal_is_of(&t.goals.items[i], &t.rows.items[k]);
+    if (!any) fail_msg("no row is of the goal '%s'", t.goals.items[i].goal);
   }
   validate_table_free(&t);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_and_runs), cmocka_unit_test(mistakes),   cmocka_unit_test(printed),
-      cmocka_unit_test(counted),       cmocka_unit_test(scores),     cmocka_unit_test(limits),
-      cmocka_unit_test(outputs),       cmocka_unit_test(far_values), cmocka_unit_test(bundled)};
+      cmocka_unit_test(rows_and_runs), cmocka_unit_test(mistakes), cmocka_unit_test(printed),
+      cmocka_unit_test(counted),       cmocka_unit_test(scores),   cmocka_unit_test(goals),
+      cmocka_unit_test(folder),        cmocka_unit_test(limits),   cmocka_unit_test(outputs),
+      cmocka_unit_test(far_values),    cmocka_unit_test(bundled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
