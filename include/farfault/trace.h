@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 2048u
+#define FF_TRACE_FORMAT 4096u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -84,7 +84,7 @@ typedef struct ff_trace_error {
  *           offloading run as if neither were there.
  *   EXIT    the warp's last record.
  *   UNITS   nine counts of 6 bits at 4, 10 ... 52 (ff_trace_unit, as far as LOADS) | half:1 at 58 | a count:5 at 59, of
- *           HALF or, if half is 0, of PRODUCTS
+ *           HALF or, if half is 0, of PRODUCTS; with half and without that count: MINMAX:21 at 4, and nothing else
  *           Only behind an ISSUE; several add up: what a compiler makes of its instructions for the machine. A trace in
  *           which any ISSUE has them has them for all: one without takes no time on machines with execution pipes.
  *   ASYNC   id:8 at 4 | what:4 at 12 (ff_trace_async) | count:16 at 16
@@ -131,6 +131,7 @@ typedef enum ff_trace_unit {
   FF_TRACE_LOADS,    /* loads from shared memory in it */
   FF_TRACE_PRODUCTS, /* of integers, which are in FMA, too, but have half of the lanes of some GPUs */
   FF_TRACE_HALF,     /* half precision: not in FMA */
+  FF_TRACE_MINMAX,   /* minima and maxima of integers, which are in ALU, too, but are two instructions on some GPUs */
   FF_TRACE_UNIT_COUNT
 } ff_trace_unit;
 
@@ -174,12 +175,14 @@ static inline uint64_t ff_trace_line(uint64_t address, uint32_t lanes, uint32_t 
 static inline uint64_t ff_trace_wait(uint32_t k) { return (uint64_t)FF_TRACE_WAIT | (uint64_t)k << 32; }
 static inline uint64_t ff_trace_early_wait(uint32_t k) { return ff_trace_wait(k) | UINT64_C(16); }
 static inline uint64_t ff_trace_late_wait(uint32_t k) { return ff_trace_wait(k) | UINT64_C(32); }
-/* Up to 63 each, but 31 PRODUCTS, or if there are none, 31 of HALF. */
+/* Up to 63 each, but 31 PRODUCTS, or if there are none, 31 of HALF; or, if there is nothing else, MINMAX. */
 static inline uint64_t ff_trace_units(const uint32_t counts[FF_TRACE_UNIT_COUNT]) {
   const bool half = counts[FF_TRACE_HALF] && !counts[FF_TRACE_PRODUCTS];
   uint64_t word = (uint64_t)FF_TRACE_UNITS | (uint64_t)half << 58 |
                   (uint64_t)(counts[half ? FF_TRACE_HALF : FF_TRACE_PRODUCTS] & 31u) << 59;
   for (uint32_t u = 0; u <= FF_TRACE_LOADS; u++) word |= (uint64_t)(counts[u] & 63u) << (4 + 6 * u);
+  if (word == (uint64_t)FF_TRACE_UNITS && counts[FF_TRACE_MINMAX])
+    word |= (uint64_t)(counts[FF_TRACE_MINMAX] & 0x1fffffu) << 4 | UINT64_C(1) << 58;
   return word;
 }
 static inline uint64_t ff_trace_barrier(uint32_t id, bool arrive_only, uint32_t expected) {
@@ -218,6 +221,8 @@ static inline uint32_t ff_trace_wait_k(uint64_t word) { return (uint32_t)(word >
 static inline bool ff_trace_wait_early(uint64_t word) { return (word >> 4 & 1u) != 0; }
 static inline bool ff_trace_wait_late(uint64_t word) { return (word >> 5 & 1u) != 0; }
 static inline uint32_t ff_trace_units_count(uint64_t word, ff_trace_unit unit) {
+  if (word >> 58 == 1) return unit == FF_TRACE_MINMAX ? (uint32_t)(word >> 4) & 0x1fffffu : 0;
+  if (unit == FF_TRACE_MINMAX) return 0;
   if (unit <= FF_TRACE_LOADS) return (uint32_t)(word >> (4 + 6 * (uint32_t)unit) & 63u);
   return (word >> 58 & 1u) == (unit == FF_TRACE_HALF) ? (uint32_t)(word >> 59) : 0;
 }

@@ -27,6 +27,7 @@ static void pipes_init(timing *t, const machine_spec *spec, double fixed) {
   t->product_fixed = (uint64_t)llround(product * fixed);
   t->half_fixed = (uint64_t)llround(half * fixed);
   t->half_apart = spec->half_apart;
+  t->two_for_minmax = spec->compute_major == 7 && spec->compute_minor < 5;
   if (spec->half_latency > spec->alu_latency)
     t->half_chain_fixed = (uint64_t)llround((spec->half_latency - spec->alu_latency) * fixed);
   double recorded = 2 * spec->alu_latency; /* what a chain has of each, as an addition has alu_latency */

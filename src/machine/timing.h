@@ -19,8 +19,9 @@ typedef struct timing {
   uint64_t double_chain_fixed;        /* the same of double precision */
   /* what 512 multiply-adds of a product take more and less than the recording has */
   uint64_t tensor_chain_fixed[2];
-  bool half_apart; /* half precision has a pipe of its own: else it goes to the FMA pipe */
-  bool one_fp64;   /* the SM has one pipe of double precision, which its schedulers share */
+  bool two_for_minmax; /* minima and maxima of integers are a comparison and a selection */
+  bool half_apart;     /* half precision has a pipe of its own: else it goes to the FMA pipe */
+  bool one_fp64;       /* the SM has one pipe of double precision, which its schedulers share */
   uint32_t l1_lanes, dram_rows;
   ps lookup;         /* from line to line of an access in the load/store unit; 0: a cycle, whatever the banks need */
   bool shares_banks; /* of the L1 and shared memory: what one of them takes, the other waits for */

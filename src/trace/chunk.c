@@ -280,8 +280,16 @@ __attribute__((noinline)) static void put_many_units(trace_writer *w) {
   }
 }
 
+/* MINMAX has an UNITS of its own. */
+__attribute__((noinline)) static void put_minmax(trace_writer *w) {
+  *trace_room(w, 1) = TRACE_UNITS | (uint64_t)trace_count(&w->units, TRACE_MINMAX) << 4 | UINT64_C(1) << 58;
+  w->units.word[TRACE_UNIT_WORDS - 1] &= COUNT_BITS(2 * TRACE_UNIT_BITS);
+}
+
 void trace_put_units(trace_writer *w) {
-  if (!trace_writer_has_units(w)) {
+  bool units = trace_writer_has_units(w);
+  if (units && __builtin_expect(w->units.word[TRACE_UNIT_WORDS - 1] >> 2 * TRACE_UNIT_BITS != 0, 0)) put_minmax(w);
+  if (!units) {
     w->units = (trace_counts){{0}};
   } else if (__builtin_expect(!fit_one(&w->units), 0)) {
     put_many_units(w);

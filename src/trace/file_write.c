@@ -33,8 +33,9 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far, halves; /* the file's version says so */
-  bool footprints;                                                                      /* frames have them */
+  bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far, halves,
+      minmax;               /* the file's version says so */
+  bool footprints;          /* frames have them */
   frame_touches touches;    /* of the frame that is being filled */
   pack_bytes footprint;     /* the column */
   trace_file_written *told; /* filled in at the end; NULL: not wanted */
@@ -75,13 +76,13 @@ enum { VERSION_AT = 8 };
 static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u32, what may be other than 0 */
   const uint32_t version = TRACE_FILE_PLAIN + w->marked + 2u * w->notes + 4u * w->units + 8u * w->sites +
                            16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged +
-                           256u * w->far + 512u * w->footprints + 1024u * w->halves;
+                           256u * w->far + 512u * w->footprints + 1024u * w->halves + 2048u * w->minmax;
   to[0] = (uint8_t)version;
   to[1] = (uint8_t)(version >> 8);
 }
 
 /* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes, asynchronous copy, begin of a
- * range, arrival from another block or count of products or half precision of a file that was to have none.
+ * range, arrival from another block or count of products, half precision or minima of a file that was to have none.
  * What is before it looks the same in every version. */
 static void write_version(trace_file_writer *w) {
   uint8_t version[2];
@@ -268,6 +269,10 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   }
   if (!w->halves && kind == TRACE_UNITS && trace_units_further(words[0])) {
     w->halves = true;
+    write_version(w);
+  }
+  if (!w->minmax && kind == TRACE_UNITS && trace_units_minmax(words[0])) {
+    w->minmax = true;
     write_version(w);
   }
   if (!w->asynchronous &&

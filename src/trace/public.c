@@ -19,7 +19,8 @@
 _Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_UNITS == (int)TRACE_UNITS &&
                    FF_TRACE_ASYNC == (int)TRACE_ASYNC && FF_TRACE_AWAIT_FAR == (int)TRACE_AWAIT_FAR &&
                    FF_TRACE_UNIT_COUNT == (int)TRACE_UNIT_COUNT && FF_TRACE_LOADS == (int)TRACE_LOADS &&
-                   FF_TRACE_PRODUCTS == (int)TRACE_PRODUCTS && FF_TRACE_HALF == (int)TRACE_HALF,
+                   FF_TRACE_PRODUCTS == (int)TRACE_PRODUCTS && FF_TRACE_HALF == (int)TRACE_HALF &&
+                   FF_TRACE_MINMAX == (int)TRACE_MINMAX,
                "records");
 _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == TRACE_RETURNS &&
                    FF_TRACE_STREAMING == TRACE_STREAMING && FF_TRACE_ASYNC_COPY == TRACE_ASYNC_COPY &&

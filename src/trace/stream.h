@@ -49,7 +49,8 @@
  *   EXIT    the last record of every warp.
  *   UNITS   kind:4 | nine counts of 6 bits (trace_unit, as far as LOADS) | half:1 | a count of 5 bits, of HALF or, if
  *           half is 0, of PRODUCTS; behind an ISSUE: what a compiler makes of its instructions for the machine
- *           (ptx/analysis/machine_code.h). Several behind one ISSUE add up. Only in streams that have them
+ *           (ptx/analysis/machine_code.h). With half and without that count it has, in the place of the nine, one count
+ *           of 21 bits, of MINMAX. Several behind one ISSUE add up. Only in streams that have them
  *           (trace_program_units); there, an ISSUE without one takes no time.
  *   ASYNC   kind:4 | id:8 | what:4 (trace_async) | count:16 | unused:32, of copies that no register waits for: ACCESS
  *           records with flag ASYNC_COPY, which are no loads.
@@ -106,6 +107,7 @@ typedef enum trace_unit { /* of machine instructions, as ptx_pipe says */
                           TRACE_LOADS,
                           TRACE_PRODUCTS, /* of integers: they are in FMA, too */
                           TRACE_HALF,
+                          TRACE_MINMAX, /* of integers: they are in ALU, too */
                           TRACE_UNIT_COUNT,
 } trace_unit;
 
@@ -143,14 +145,20 @@ static inline uint32_t trace_issue_fp64(uint64_t w) { return (uint32_t)(w >> 50 
 static inline uint32_t trace_count(const trace_counts *counts, trace_unit unit) {
   return (uint32_t)(counts->word[unit / 3] >> unit % 3 * TRACE_UNIT_BITS) & ((1u << TRACE_UNIT_BITS) - 1);
 }
+/* Of an UNITS: it has PRODUCTS or HALF; it has MINMAX, and nothing else. */
+static inline bool trace_units_further(uint64_t w) { return w >> 58 > 1; }
+static inline bool trace_units_minmax(uint64_t w) { return w >> 58 == 1; }
 static inline void trace_add_units(trace_counts *to, uint64_t w) { /* the counts of an UNITS */
+  if (__builtin_expect(trace_units_minmax(w), 0)) {
+    to->word[TRACE_MINMAX / 3] += (w >> 4 & ((1u << TRACE_UNIT_BITS) - 1)) << TRACE_MINMAX % 3 * TRACE_UNIT_BITS;
+    return;
+  }
   for (int i = 0; i < TRACE_UNIT_WORDS - 1; i++) {
     uint64_t three = w >> (4 + 18 * i);
     to->word[i] += (three & 63) | (three >> 6 & 63) << TRACE_UNIT_BITS | (three >> 12 & 63) << 2 * TRACE_UNIT_BITS;
   }
   to->word[TRACE_UNIT_WORDS - 1] += (w >> 59) << (w >> 58 & 1) * TRACE_UNIT_BITS;
 }
-static inline bool trace_units_further(uint64_t w) { return w >> 58; } /* of an UNITS: it has PRODUCTS or HALF */
 static inline bool trace_counts_some(const trace_counts *counts) {
   return counts->word[0] | counts->word[1] | counts->word[2] | counts->word[3];
 }

@@ -56,7 +56,7 @@ row "- - - 64 64 128 128 64" fma.rn.bf16x2              # of 8.0 128 here, 64 th
 row "32 2 32 2 2 64 64 2" fma.rn.f64 add.f64 mul.f64
 row "16 16 16 16 16 16 16 16" ex2.approx.ftz.f32 lg2.approx.ftz.f32 rsqrt.approx.ftz.f32 sin.approx.ftz.f32 popc.b32 clz.b32
 row "64 64 64 64 64 64 64 64" mad.lo.u32 mul.hi.u32 dp4a.u32.u32 shf.l.wrap.b32 lop3.b32 prmt.b32 "setp.lt.u32, selp.b32" "setp.lt.f32, selp.f32" "setp.gt.s32, vote.sync.ballot.b32"
-row "64 64 64 64 64 64 64 -" "min.s32, xor.b32" # of 12.0 128 there
+row "42.67 64 64 64 64 64 64 -" "min.s32, xor.b32" # of 7.0 three instructions for two results, where the guide has 64; of 12.0 128 there
 row "32 32 32 32 32 32 32 32" "brev.b32, xor.b32" # of which brev 16 results
 row "32 16 32 16 16 32 32 16" shfl.sync.idx.b32 shfl.sync.bfly.b32 # of 8.6, 8.9 and 12.0 32 there, on a GA102 16
 row "- - 16 16 16 16 16 16" redux.sync.add.u32

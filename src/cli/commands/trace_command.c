@@ -413,7 +413,7 @@ static void dump_access(const uint64_t *words, ff_text *out) {
 
 static void add_units(ff_text *out, uint64_t word) {
   static const char *const names[TRACE_UNIT_COUNT] = {"slots",  "fma",   "alu",   "xu",       "fp64", "lsu",
-                                                      "tensor", "chain", "loads", "products", "half"};
+                                                      "tensor", "chain", "loads", "products", "half", "minmax"};
   trace_counts counts = {{0}};
   trace_add_units(&counts, word);
   ff_text_add(out, "units");

@@ -270,6 +270,15 @@ static bool stops_round(const warp *w, uint64_t word) {
 
 /* ---- one wake ---- */
 
+/* A comparison and a selection for each, where that is how the GPU makes them; in a chain both, one after the other. As
+ * many are taken to be in it as its cycles are enough for. */
+static void count_minmax(warp *w) {
+  uint32_t count = w->units[TRACE_MINMAX], most = w->units[TRACE_CHAIN] / 4;
+  w->units[TRACE_SLOTS] += count;
+  w->units[TRACE_ALU] += count;
+  w->units[TRACE_CHAIN] += 4 * (count < most ? count : most);
+}
+
 static void issue_begin(front_end *f, warp *w, uint64_t word) {
   trace_counts units = {{0}};
   if (f->joins_issues) word = trace_cursor_issue(f->reader, &w->cursor, word, f->left_out, &units);
@@ -280,6 +289,7 @@ static void issue_begin(front_end *f, warp *w, uint64_t word) {
   if (!w->burst && w->passes) w->burst = 1;
   if (!f->pipes) return;
   for (uint32_t u = 0; u < TRACE_UNIT_COUNT; u++) w->units[u] = trace_count(&units, (trace_unit)u);
+  if (__builtin_expect(f->t->two_for_minmax && w->units[TRACE_MINMAX], 0)) count_minmax(w);
 }
 
 void warp_wake(front_end *f, warp *w, ps time) {

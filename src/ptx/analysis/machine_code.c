@@ -42,6 +42,7 @@ enum {
 typedef struct sequence { /* the machine instructions that a PTX instruction becomes, and its latency */
   uint8_t fma, alu, xu, fp64, half, other, cycles;
   uint8_t products; /* of fma: of integers */
+  uint8_t minmax;   /* of alu */
 } sequence;
 
 static ptx_cost cost_of(sequence s) {
@@ -54,6 +55,7 @@ static ptx_cost cost_of(sequence s) {
   cost.count[PTX_PIPE_CHAIN] = s.cycles;
   cost.count[PTX_PIPE_PRODUCTS] = s.products;
   cost.count[PTX_PIPE_HALF] = s.half;
+  cost.count[PTX_PIPE_MINMAX] = s.minmax;
   return cost;
 }
 
@@ -65,6 +67,7 @@ static ptx_cost cost_of(sequence s) {
  * programming guide). */
 #define DOUBLE_CONVERSION ((sequence){.xu = 1, .fp64 = 1, .cycles = SPECIAL})
 #define HALF ((sequence){.half = 1, .cycles = ADD})
+#define MINMAX ((sequence){.alu = 1, .minmax = 1, .cycles = ADD})
 
 static ptx_type type_of(const ptx_instr *instr) { return instr->type_count ? instr->types[0] : PTX_TYPE_NONE; }
 static bool is_float(ptx_type type) { return ptx_type_class(type) == 'F'; }
@@ -102,7 +105,7 @@ static sequence integer(const ptx_instr *instr) {
   case PTX_OP_DP2A:
   case PTX_OP_DP4A: return PRODUCT;
   case PTX_OP_MIN:
-  case PTX_OP_MAX: return wide ? (sequence){.alu = 4, .cycles = 3 * ADD} : ALU(1);
+  case PTX_OP_MAX: return wide ? (sequence){.alu = 4, .cycles = 3 * ADD} : MINMAX;
   case PTX_OP_ABS: return wide ? ALU(3) : ALU(1);
   case PTX_OP_POPC:
   case PTX_OP_BREV: return (sequence){.xu = wide ? 2 : 1, .cycles = SPECIAL};

@@ -24,6 +24,7 @@ typedef enum ptx_pipe {
   PTX_PIPE_LOADS,  /* and loads from shared memory in that chain */
   PTX_PIPE_PRODUCTS, /* of FMA: multiplications of integers, which half of the lanes of some GPUs make */
   PTX_PIPE_HALF,     /* half precision, not in FMA */
+  PTX_PIPE_MINMAX,   /* of ALU: minima and maxima of integers up to 32 bits, which some GPUs compare and select for */
   PTX_PIPES
 } ptx_pipe;
 

@@ -133,6 +133,22 @@ static void test_half_precision_takes_longer_in_a_chain(void **state) {
   assert_int_equal(pipe_time(as_turing, 1, wide), 30 * NS); /* the chain is over as the scheduler is */
 }
 
+static void as_volta(machine_spec *spec) { /* a minimum is a comparison and a selection */
+  as_turing(spec);
+  spec->compute_minor = 0;
+}
+
+static void test_minima_are_two_instructions(void **state) {
+  piped chain = {10, {[TRACE_SLOTS] = 10, [TRACE_ALU] = 10, [TRACE_MINMAX] = 10, [TRACE_CHAIN] = 40}};
+  assert_int_equal(pipe_time(as_turing, 1, chain), 40 * NS);
+  assert_int_equal(pipe_time(as_volta, 1, chain), 80 * NS);
+  piped wide = {30, {[TRACE_SLOTS] = 30, [TRACE_ALU] = 30, [TRACE_MINMAX] = 15, [TRACE_CHAIN] = 8}};
+  assert_int_equal(pipe_time(as_turing, 1, wide), 60 * NS); /* the pipe is the limit, at two cycles each */
+  assert_int_equal(pipe_time(as_volta, 1, wide), 90 * NS);
+  piped none = {10, {[TRACE_SLOTS] = 10, [TRACE_ALU] = 10, [TRACE_CHAIN] = 40}};
+  assert_int_equal(pipe_time(as_volta, 1, none), 40 * NS);
+}
+
 static void as_turing_in_doubles(machine_spec *spec) {
   as_turing(spec);
   spec->fp64_cycles = 64;
@@ -671,6 +687,7 @@ int main(void) {
       cmocka_unit_test(test_pipes_overlap),
       cmocka_unit_test(test_half_of_the_lanes_multiply_integers),
       cmocka_unit_test(test_half_precision_has_its_own_pipe_or_that_of_floats),
+      cmocka_unit_test(test_minima_are_two_instructions),
       cmocka_unit_test(test_half_precision_takes_longer_in_a_chain),
       cmocka_unit_test(test_one_pipe_of_doubles_for_all_schedulers),
       cmocka_unit_test(test_products_of_matrices_have_their_own_latency),

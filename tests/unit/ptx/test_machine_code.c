@@ -132,6 +132,24 @@ static void check_products(const char *body, uint32_t fma, uint32_t products, ui
              sum[PTX_PIPE_HALF]);
 }
 
+/* Minima and maxima of integers up to 32 bits are counted by themselves, too: the others are the same on all GPUs. */
+static void test_minima(void **state) {
+  static const struct {
+    const char *body;
+    uint32_t slots, minmax;
+  } cases[] = {{"min.s32 %r1, %r2, %r3;", 1, 1},
+               {"max.u32 %r1, %r2, %r3;", 1, 1},
+               {"min.f32 %f1, %f2, %f3;", 1, 0},
+               {"max.s64 %d1, %d2, %d3;", 4, 0},
+               {"add.s32 %r1, %r2, %r3;", 1, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    uint32_t sum[PTX_PIPES];
+    sum_costs(cases[i].body, sum);
+    if (sum[PTX_PIPE_SLOTS] != cases[i].slots || sum[PTX_PIPE_MINMAX] != cases[i].minmax)
+      fail_msg("%s: %u instructions, %u minima", cases[i].body, sum[PTX_PIPE_SLOTS], sum[PTX_PIPE_MINMAX]);
+  }
+}
+
 /* Products of integers are counted with floats and by themselves, half precision only by itself. */
 static void test_products_and_half_precision(void **state) {
   check_products("fma.rn.f32 %f1, %f2, %f3, %f4; sin.approx.ftz.f32 %f1, %f2;", 2, 0, 0);
@@ -400,6 +418,7 @@ int main(void) {
       cmocka_unit_test(test_products_of_matrices_take_longer),
       cmocka_unit_test(test_half_precision),
       cmocka_unit_test(test_conversions_of_doubles),
+      cmocka_unit_test(test_minima),
       cmocka_unit_test(test_products_and_half_precision),
       cmocka_unit_test(test_tensor_memory),
       cmocka_unit_test(test_what_takes_no_instruction),

@@ -226,6 +226,13 @@ static void test_words(void **state) {
   w = ff_trace_units((uint32_t[FF_TRACE_UNIT_COUNT]){1, 2, 3, 4, 5, 6, 7, 8, 63, 0, 30});
   assert_true(ff_trace_units_count(w, FF_TRACE_LOADS) == 63 && ff_trace_units_count(w, FF_TRACE_PRODUCTS) == 0 &&
               ff_trace_units_count(w, FF_TRACE_HALF) == 30);
+  w = ff_trace_units((uint32_t[FF_TRACE_UNIT_COUNT]){[FF_TRACE_MINMAX] = 100000});
+  assert_int_equal(ff_trace_units_count(w, FF_TRACE_MINMAX), 100000);
+  for (ff_trace_unit u = FF_TRACE_SLOTS; u < FF_TRACE_MINMAX; u++) assert_int_equal(ff_trace_units_count(w, u), 0);
+  w = ff_trace_units(
+      (uint32_t[FF_TRACE_UNIT_COUNT]){1, [FF_TRACE_HALF] = 2, [FF_TRACE_MINMAX] = 5}); /* not with others */
+  assert_true(ff_trace_units_count(w, FF_TRACE_MINMAX) == 0 && ff_trace_units_count(w, FF_TRACE_SLOTS) == 1 &&
+              ff_trace_units_count(w, FF_TRACE_HALF) == 2);
   assert_true(ff_trace_wait_early(ff_trace_early_wait(3)) && ff_trace_wait_k(ff_trace_early_wait(3)) == 3 &&
               ff_trace_wait_late(ff_trace_late_wait(3)));
   w = ff_trace_enter_trips(0xfedcba98, 77);
@@ -505,14 +512,15 @@ static void spill(const char *bytes, size_t size) {
   fclose(f);
 }
 
-/* Only a file with products of integers, or half precision, is of a version that older readers refuse. */
+/* Only a file with products of integers, half precision or minima is of a version that older readers refuse. */
 static void test_versions_of_units(void **state) {
   static const struct {
     uint32_t counts[FF_TRACE_UNIT_COUNT];
     int version;
   } cases[] = {{{1, 2, 3, 4, 5, 6, 7, 8, 63}, 5},
                {{1, 1, [FF_TRACE_PRODUCTS] = 1}, 5 + 1024},
-               {{1, [FF_TRACE_HALF] = 1}, 5 + 1024}};
+               {{1, [FF_TRACE_HALF] = 1}, 5 + 1024},
+               {{[FF_TRACE_MINMAX] = 1}, 5 + 2048}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const uint64_t issue = ff_trace_issue(1, 0, 0, 0), units = ff_trace_units(cases[i].counts);
     ff_trace_writer *w = begin();
@@ -577,7 +585,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\1\10\0\0\0\0\0\0", 16); /* a format that there is not */
+  spill("FFTRACE\n\1\20\0\0\0\0\0\0", 16); /* a format that there is not */
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);

@@ -291,9 +291,10 @@ static void test_any_units_add_up(void **state) {
       want[u] = r % 3 ? (uint32_t)(r / 3 % most[seed % 4]) : 0;
       all.word[u / 3] += (uint64_t)want[u] << u % 3 * TRACE_UNIT_BITS;
       if (u < TRACE_PRODUCTS && words < (want[u] + 62) / 63) words = (want[u] + 62) / 63;
-      if (u >= TRACE_PRODUCTS) last += (want[u] + 30) / 31;
+      if (u == TRACE_PRODUCTS || u == TRACE_HALF) last += (want[u] + 30) / 31;
     }
     if (words < last) words = last;
+    words += want[TRACE_MINMAX] > 0; /* one of its own */
     trace_program *program = trace_program_create(0);
     trace_program_units(program, true);
     trace_reader *reader = trace_reader_create(program);
@@ -313,6 +314,34 @@ static void test_any_units_add_up(void **state) {
     trace_reader_free(reader);
     trace_program_free(program);
   }
+}
+
+/* An UNITS with minima and maxima goes before the others, and has nothing else in it. */
+static void test_minima_have_units_of_their_own(void **state) {
+  trace_program *program = trace_program_create(0);
+  trace_program_units(program, true);
+  trace_reader *reader = trace_reader_create(program);
+  const trace_counts counts = {{70, 0, 0, 7 | UINT64_C(500) << 2 * TRACE_UNIT_BITS}};
+  trace_chunk *chunk = counted(program, reader, 500, &counts);
+  trace_cursor cursor;
+  trace_cursor_open(reader, chunk, 0, &cursor);
+  assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), TRACE_ISSUE);
+  for (int n = 0; n < 3; n++) {
+    const uint64_t word = *trace_cursor_next(reader, &cursor);
+    trace_counts read = {{0}};
+    trace_add_units(&read, word);
+    assert_int_equal(trace_word_kind(word), TRACE_UNITS);
+    assert_int_equal(trace_units_minmax(word), n == 0);
+    assert_int_equal(trace_units_further(word), n == 1);
+    assert_int_equal(trace_count(&read, TRACE_MINMAX), n == 0 ? 500 : 0);
+    assert_int_equal(trace_count(&read, TRACE_SLOTS), n == 0 ? 0 : n == 1 ? 63 : 7);
+    assert_int_equal(trace_count(&read, TRACE_PRODUCTS), n == 1 ? 7 : 0);
+  }
+  assert_int_equal(trace_word_kind(*trace_cursor_next(reader, &cursor)), TRACE_EXIT);
+  trace_cursor_close(reader, &cursor);
+  trace_reader_release(reader, chunk);
+  trace_reader_free(reader);
+  trace_program_free(program);
 }
 
 /* Only counts of products and half precision are further ones: without them a recording is as older ones are. */
@@ -744,6 +773,7 @@ int main(void) {
       cmocka_unit_test(test_out_of_order_publishing),
       cmocka_unit_test(test_units_of_an_issue_add_up),
       cmocka_unit_test(test_any_units_add_up),
+      cmocka_unit_test(test_minima_have_units_of_their_own),
       cmocka_unit_test(test_units_without_further_counts),
       cmocka_unit_test(test_late_waits_can_be_left_out),
       cmocka_unit_test(test_too_many_units_end),
