@@ -296,7 +296,9 @@ static void plan(work *w) {
   for (uint32_t i = 0; i < w->table.runs.count; i++) {
     const validate_run *run = &w->table.runs.items[i];
     part part = {file_in(w, i, "json"), file_in(w, i, "log")};
-    job job = {.argv = run_command(w, run, &part), .log = ff_strdup(part.log), .label = run->program, .seconds = 1};
+    const char *label = run->program;
+    if (!strncmp(label, VALIDATE_FOLDER "/", strlen(VALIDATE_FOLDER "/"))) label += strlen(VALIDATE_FOLDER "/");
+    job job = {.argv = run_command(w, run, &part), .log = ff_strdup(part.log), .label = label, .seconds = 1};
     FF_PUSH(&w->parts, part);
     FF_PUSH(&w->jobs.list, job);
   }
