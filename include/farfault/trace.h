@@ -177,7 +177,7 @@ static inline uint64_t ff_trace_early_wait(uint32_t k) { return ff_trace_wait(k)
 static inline uint64_t ff_trace_late_wait(uint32_t k) { return ff_trace_wait(k) | UINT64_C(32); }
 /* Up to 63 each, but 31 PRODUCTS, or if there are none, 31 of HALF; or, if there is nothing else, MINMAX. */
 static inline uint64_t ff_trace_units(const uint32_t counts[FF_TRACE_UNIT_COUNT]) {
-  const bool half = counts[FF_TRACE_HALF] && !counts[FF_TRACE_PRODUCTS];
+  const bool half = (counts[FF_TRACE_HALF] & 31u) && !counts[FF_TRACE_PRODUCTS];
   uint64_t word = (uint64_t)FF_TRACE_UNITS | (uint64_t)half << 58 |
                   (uint64_t)(counts[half ? FF_TRACE_HALF : FF_TRACE_PRODUCTS] & 31u) << 59;
   for (uint32_t u = 0; u <= FF_TRACE_LOADS; u++) word |= (uint64_t)(counts[u] & 63u) << (4 + 6 * u);

@@ -233,6 +233,8 @@ static void test_words(void **state) {
       (uint32_t[FF_TRACE_UNIT_COUNT]){1, [FF_TRACE_HALF] = 2, [FF_TRACE_MINMAX] = 5}); /* not with others */
   assert_true(ff_trace_units_count(w, FF_TRACE_MINMAX) == 0 && ff_trace_units_count(w, FF_TRACE_SLOTS) == 1 &&
               ff_trace_units_count(w, FF_TRACE_HALF) == 2);
+  w = ff_trace_units((uint32_t[FF_TRACE_UNIT_COUNT]){1, [FF_TRACE_HALF] = 32}); /* cut, and not taken for MINMAX */
+  assert_true(ff_trace_units_count(w, FF_TRACE_SLOTS) == 1 && ff_trace_units_count(w, FF_TRACE_MINMAX) == 0);
   assert_true(ff_trace_wait_early(ff_trace_early_wait(3)) && ff_trace_wait_k(ff_trace_early_wait(3)) == 3 &&
               ff_trace_wait_late(ff_trace_late_wait(3)));
   w = ff_trace_enter_trips(0xfedcba98, 77);
