@@ -45,8 +45,9 @@ typedef struct exec_kernel exec_kernel;
 
 /* Puts the module's .global and .const variables into memory (with their initial values) and checks them. The module
  * must outlive the program. Functions are decoded when first used: an unsupported instruction is an error of the
- * kernel that reaches it, not of the module (FF_UNSUPPORTED, with the PTX line). Kernels that the module has only
- * noticed (ptx_module_parse_later) are read when they are asked for, or all when one may call for any of them. */
+ * kernel that reaches it, not of the module (FF_UNSUPPORTED, with the PTX line). Bodies that the module has only
+ * noticed (ptx_module_parse_later) are read when a kernel that reaches them is asked for, or called: of functions that
+ * are called by their address only what is known of them stays. All are read where a kernel may launch any of them. */
 ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exec_program **program, ff_error *error);
 void exec_program_free(exec_program *program);    /* releases the variables */
 void exec_program_restart(exec_program *program); /* gives the variables their first values again, where they are */

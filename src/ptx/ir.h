@@ -10,6 +10,7 @@
 #ifndef FF_PTX_IR_H
 #define FF_PTX_IR_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -211,8 +212,10 @@ typedef struct ptx_func {
   uint32_t index;                  /* in module->funcs */
   struct ptx_module *module;
   const struct ptx_module *source; /* whose text the places are in: == module, but for linked functions */
-  struct ptx_unread *unread;       /* a kernel that has only a name so far (ptx_func_read); NULL: it is whole */
-  struct ptx_func *alias;          /* .alias name, target: symbol.func is the target then, and there is no body */
+  struct ptx_later *later;         /* how its body is read, and given back; NULL: it was parsed with the module */
+  /* == later while the body is not there (ptx_func_read); NULL: the function is whole */
+  struct ptx_later *unread;
+  struct ptx_func *alias; /* .alias name, target: symbol.func is the target then, and there is no body */
   ptx_symbol symbol;
 } ptx_func;
 
@@ -233,27 +236,38 @@ typedef struct ptx_module {
   const char *text; /* the source, NUL-terminated, for carets and `disasm`; length text_length */
   size_t text_length;
   struct ptx_parser *parser; /* of ptx_module_parse_later, for what is unread; else NULL */
+  struct ptx_linker *linker; /* of ptx_link, where it left bodies unread; else NULL */
+  pthread_mutex_t lock;      /* of all that reading a function changes */
 } ptx_module;
 
 /* Parses `length` bytes of PTX. `name` stands in messages ("name:line:column: message", the line, and a caret).
  * On success *module is the caller's (ptx_module_free). Reads no byte past the end, whatever the bytes are. */
 ff_status ptx_module_parse(const char *name, const char *text, size_t length, ptx_module **module, ff_error *error);
 void ptx_module_free(ptx_module *module);
-/* The same for a module of which few kernels are used: a kernel with a body is only noticed, and has nothing but its
- * name, entry, has_body and index until ptx_func_read has parsed it. Errors within one are that call's. A kernel that
- * needs more than its own text (variables of the module in its body, two declarations) is whole at once. text[length]
- * must be NUL, and the text outlive the module. */
+/* The same for a module of which little is used: bodies are only noticed until ptx_func_read. A kernel with a body has
+ * nothing but its name, entry, has_body and index until then, or until ptx_func_read_head; any other function has its
+ * head. Errors within what was noticed are those calls'. What needs more than its own text (variables of the module in
+ * the body, two declarations of a kernel) is whole at once. text[length] must be NUL, and the text outlive the
+ * module. */
 ff_status ptx_module_parse_later(const char *name, const char *text, size_t length, ptx_module **module,
                                  ff_error *error);
-/* Does nothing to a function that is whole. No thread may use the module's unread kernels meanwhile. */
+/* Makes a function whole: instructions, labels, registers and variables. Does nothing to one that is. Threads may read
+ * functions of a module at the same time, and use those that they have read. */
 ff_status ptx_func_read(ptx_func *func, ff_error *error);
+/* Parameters, results and directives, of a kernel that has only its name. */
+ff_status ptx_func_read_head(ptx_func *func, ff_error *error);
+/* Calls `look` once with the whole function. Of one that was unread the body is there only for that time, unless `look`
+ * returns true. `look` must not read other functions of the module. */
+ff_status ptx_func_look(ptx_func *func, bool (*look)(void *context, const ptx_func *func), void *context,
+                        ff_error *error);
 ff_status ptx_module_read(ptx_module *module, ff_error *error); /* all of them; the first error */
 
 /* Links modules (relocatable device code): externs meet definitions by name, weak and common ones merge, statics of
  * different modules may share a name. The result borrows from the inputs, which must outlive it; free it with
  * ptx_module_free. Unresolved names are errors only for functions and variables that are used by a body, except the
  * ones the virtual GPU itself provides (vprintf, malloc, free, __assertfail, cnpGet...: they stay has_body ==
- * false). */
+ * false). A body that is unread in an input is so in the result, and is read through that alone from then on: what is
+ * wrong in it, or unresolved (FF_INVALID), is an error of ptx_func_read. */
 ff_status ptx_link(ptx_module *const *modules, uint32_t count, ptx_module **linked, ff_error *error);
 
 ptx_func *ptx_find_func(const ptx_module *module, const char *name); /* NULL: none */

@@ -6,6 +6,9 @@
  * module's private things, into the new module. Step 3 copies the bodies and makes every symbol in them, and in
  * initial values, point to the copies.
  *
+ * A body that is unread in its module (ptx_module_parse_later) is left so. When it is read, the linked function takes
+ * it over, and in the module it is unread again.
+ *
  * The inputs are not changed. All symbols in the new module point into it (ptx_module_check); names, registers, labels,
  * initial bytes and operands without symbols are shared with the inputs. */
 #include <stdio.h>
@@ -24,14 +27,16 @@ typedef struct thing { /* what one name means after linking; exactly one of var 
   ptx_func *new_func;
 } thing;
 
-typedef struct linker {
-  ptx_module *const *modules;
+typedef struct ptx_linker {
+  ptx_module **modules;
   uint32_t count;
   ptx_module *linked;
   ff_map names; /* name -> thing, for names that modules share */
   ff_arena scratch;
   thing ***vars, ***funcs; /* [module][index] */
   FF_VEC(thing *) order;   /* in order of appearance */
+  uint32_t *file_base;     /* of each module: the first number of its files */
+  bool lasts;              /* bodies are unread */
   ff_error *error;
 } linker;
 
@@ -85,8 +90,15 @@ static bool same_form(const ptx_func *a, const ptx_func *b) {
   return true;
 }
 
+static ptx_func *own_func(const linker *l, const ptx_func *func, uint32_t module) {
+  return l->modules[module]->funcs[func->index];
+}
+
 static ff_status choose_func(linker *l, thing *t, const ptx_func *func, uint32_t module) {
   if (!t->func) return twice(l, func->name, t->module, module, "as different things");
+  ff_status status = ptx_func_read_head(own_func(l, t->func, t->module), l->error);
+  if (status == FF_OK) status = ptx_func_read_head(own_func(l, func, module), l->error);
+  if (status != FF_OK) return status;
   if (!same_form(t->func, func)) return twice(l, func->name, t->module, module, "with different parameters");
   int old = func_strength(t->func), new = func_strength(func);
   if (old == 3 && new == 3) return twice(l, func->name, t->module, module, "twice:");
@@ -152,15 +164,28 @@ static ptx_var **pick(linker *l, ptx_var **old, uint32_t count, ptx_var **copies
   return list;
 }
 
-static ptx_func *copy_func(linker *l, const ptx_func *func) {
+/* Everything that is declared in the function. */
+static void copy_vars(linker *l, ptx_func *copy, const ptx_func *func) {
+  copy->vars = linked_alloc(l, func->var_count * sizeof *copy->vars);
+  copy->var_count = func->var_count;
+  for (uint32_t i = 0; i < func->var_count; i++) copy->vars[i] = copy_var(l, func->vars[i], copy);
+  copy->params = pick(l, func->params, func->param_count, copy->vars);
+  copy->param_count = func->param_count;
+  copy->results = pick(l, func->results, func->result_count, copy->vars);
+}
+
+static ptx_func *copy_func(linker *l, const ptx_func *func, uint32_t module) {
   ptx_func *copy = linked_alloc(l, sizeof *copy);
   *copy = *func;
   copy->module = l->linked;
   copy->symbol.func = copy;
-  copy->vars = linked_alloc(l, func->var_count * sizeof *copy->vars);
-  for (uint32_t i = 0; i < func->var_count; i++) copy->vars[i] = copy_var(l, func->vars[i], copy);
-  copy->params = pick(l, func->params, func->param_count, copy->vars);
-  copy->results = pick(l, func->results, func->result_count, copy->vars);
+  copy->later = copy->unread = NULL;
+  copy_vars(l, copy, func);
+  if (!func->unread) return copy;
+  copy->unread = copy->later = linked_alloc(l, sizeof *copy->later);
+  *copy->later =
+      (struct ptx_later){.from = own_func(l, func, module), .module = module, .has_head = func->unread->has_head};
+  l->lasts = true;
   return copy;
 }
 
@@ -175,7 +200,7 @@ static void copy_things(linker *l) {
       t->new_var->index = linked->var_count;
       linked->vars[linked->var_count++] = t->new_var;
     } else {
-      t->new_func = copy_func(l, t->func);
+      t->new_func = copy_func(l, t->func, t->module);
       t->new_func->index = linked->func_count;
       linked->funcs[linked->func_count++] = t->new_func;
     }
@@ -240,14 +265,14 @@ static ptx_operand *copy_operands(linker *l, uint32_t m, const ptx_func *func, p
   return copy;
 }
 
-static bool copy_body(linker *l, uint32_t m, ptx_func *func, uint32_t file_base) {
+static bool copy_body(linker *l, uint32_t m, ptx_func *func) {
   if (!func->instr_count) return true;
   const ptx_instr *old = func->instrs;
   func->instrs = linked_alloc(l, func->instr_count * sizeof *func->instrs);
   memcpy(func->instrs, old, func->instr_count * sizeof *func->instrs);
   for (uint32_t i = 0; i < func->instr_count; i++) {
     ptx_instr *instr = &func->instrs[i];
-    if (instr->source_line) instr->source_file += file_base;
+    if (instr->source_line) instr->source_file += l->file_base[m];
     instr->operands = copy_operands(l, m, func, instr->place, instr->operands, instr->operand_count);
     if (!instr->operands) return false;
   }
@@ -267,9 +292,9 @@ static bool copy_inits(linker *l, uint32_t m, const ptx_func *func, ptx_var *var
 }
 
 /* Files are numbered anew: those of module m follow those of the modules before it. Writes the first number of each. */
-static void join_files(linker *l, uint32_t *base) {
+static void join_files(linker *l) {
   ptx_module *linked = l->linked;
-  uint32_t total = 0;
+  uint32_t total = 0, *base = l->file_base = ff_arena_alloc(&l->scratch, l->count * sizeof *base);
   for (uint32_t m = 0; m < l->count; m++) {
     base[m] = total;
     total += l->modules[m]->file_count;
@@ -281,12 +306,10 @@ static void join_files(linker *l, uint32_t *base) {
 }
 
 static ff_status copy_bodies(linker *l) {
-  uint32_t *base = ff_arena_alloc(&l->scratch, l->count * sizeof *base);
-  join_files(l, base);
+  join_files(l);
   for (size_t i = 0; i < l->order.count; i++) {
     thing *t = l->order.items[i];
-    bool good =
-        t->var ? copy_inits(l, t->module, NULL, t->new_var) : copy_body(l, t->module, t->new_func, base[t->module]);
+    bool good = t->var ? copy_inits(l, t->module, NULL, t->new_var) : copy_body(l, t->module, t->new_func);
     for (uint32_t v = 0; good && t->func && v < t->new_func->var_count; v++)
       good = copy_inits(l, t->module, t->new_func, t->new_func->vars[v]);
     if (!good) return FF_NOT_FOUND;
@@ -321,28 +344,130 @@ static void describe(linker *l) {
   linked->name = ff_arena_strndup(&linked->arena, name, strlen(name));
 }
 
+static void free_linker(linker *l) {
+  if (!l) return;
+  ff_map_free(&l->names);
+  ff_arena_free(&l->scratch);
+  free(l->order.items);
+  free(l);
+}
+
+void ptx_linker_free(ptx_module *module) {
+  for (uint32_t f = 0; module->linker && f < module->func_count; f++)
+    if (module->funcs[f]->later) ff_arena_free(&module->funcs[f]->later->arena);
+  free_linker(module->linker);
+  module->linker = NULL;
+}
+
+ptx_module *const *ptx_module_made_of(ptx_module *const *module, uint32_t *count) {
+  const linker *l = (*module)->linker;
+  *count = l ? l->count : 1;
+  return l ? l->modules : (*module)->parser ? module : NULL;
+}
+
 ff_status ptx_link(ptx_module *const *modules, uint32_t count, ptx_module **linked, ff_error *error) {
   *linked = NULL;
   if (!count) return ff_fail(error, FF_INVALID, "there is no module to link");
-  for (uint32_t m = 0; m < count; m++) {
-    ff_status read = ptx_module_read(modules[m], error);
-    if (read != FF_OK) return read;
-  }
-  linker l = {.modules = modules, .count = count, .linked = ff_alloc(sizeof *l.linked), .error = error};
-  l.vars = ff_arena_alloc(&l.scratch, count * sizeof *l.vars);
-  l.funcs = ff_arena_alloc(&l.scratch, count * sizeof *l.funcs);
-  ff_status status = choose_all(&l);
+  linker *l = ff_alloc(sizeof *l);
+  *l = (linker){.count = count, .linked = ff_alloc(sizeof *l->linked), .error = error};
+  pthread_mutex_init(&l->linked->lock, NULL);
+  l->modules = ff_arena_alloc(&l->scratch, count * sizeof *l->modules);
+  memcpy(l->modules, modules, count * sizeof *l->modules);
+  l->vars = ff_arena_alloc(&l->scratch, count * sizeof *l->vars);
+  l->funcs = ff_arena_alloc(&l->scratch, count * sizeof *l->funcs);
+  ff_status status = choose_all(l);
   if (status == FF_OK) {
-    describe(&l);
-    copy_things(&l);
-    ptx_module_index(l.linked);
-    status = copy_bodies(&l);
+    describe(l);
+    copy_things(l);
+    ptx_module_index(l->linked);
+    status = copy_bodies(l);
   }
-  ff_map_free(&l.names);
-  ff_arena_free(&l.scratch);
-  free(l.order.items);
-  if (status == FF_OK && ff_check_level >= 2) ptx_module_check(l.linked);
-  if (status == FF_OK) *linked = l.linked;
-  else ptx_module_free(l.linked);
+  ptx_module *made = l->linked;
+  if (l->lasts) made->linker = l;
+  else free_linker(l);
+  if (status == FF_OK && ff_check_level >= 2) ptx_module_check(made);
+  if (status == FF_OK) *linked = made;
+  else ptx_module_free(made);
   return status;
+}
+
+/* ---- bodies that are read later ---- */
+
+ff_status ptx_linked_read_head(ptx_func *func, ff_error *error) {
+  struct ptx_later *later = func->later;
+  if (later->has_head) return FF_OK;
+  ff_status status = ptx_func_read_head(later->from, error);
+  if (status != FF_OK) return status;
+  ptx_func_take_directives(func, later->from);
+  copy_vars(func->module->linker, func, later->from);
+  later->has_head = true;
+  return FF_OK;
+}
+
+/* The source's body, with its memory; what the source still has of it is the caller's to end. */
+static void take_over(ptx_func *func, ptx_func *from) {
+  struct ptx_later *own = func->later, *later = from->later;
+  own->arena = later->arena;
+  own->registers = later->registers;
+  own->register_text = later->register_text;
+  own->targets = later->targets;
+  own->head_vars = func->vars;
+  own->head_var_count = func->var_count;
+  ptx_var **vars = ff_arena_alloc(&own->arena, from->var_count * sizeof *vars);
+  for (uint32_t v = 0; v < from->var_count; v++) {
+    vars[v] = v < func->var_count ? func->vars[v] : from->vars[v];
+    vars[v]->reg = from->vars[v]->reg;
+    vars[v]->func = func;
+  }
+  func->vars = vars;
+  func->var_count = from->var_count;
+  func->instrs = from->instrs;
+  func->instr_count = from->instr_count;
+  func->regs = from->regs;
+  func->reg_count = from->reg_count;
+  func->labels = from->labels;
+  func->label_count = from->label_count;
+  later->arena = (ff_arena){0};
+  later->registers = later->register_text = later->targets = 0;
+}
+
+/* In their place: the body is the linked function's alone. A list of functions that several calls name is met again. */
+static bool translate_operands(linker *l, uint32_t m, const ptx_func *func, ptx_place place, ptx_operand *operands,
+                               uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const ptx_symbol *old = operands[i].symbol;
+    bool done = !old || (old->func && old->func->module == l->linked);
+    if (!done && !(operands[i].symbol = translate(l, m, func, place, old))) return false;
+    if (!translate_operands(l, m, func, place, operands[i].elements, operands[i].element_count)) return false;
+  }
+  return true;
+}
+
+static bool translate_body(linker *l, uint32_t m, ptx_func *func) {
+  for (uint32_t i = 0; i < func->instr_count; i++) {
+    ptx_instr *instr = &func->instrs[i];
+    if (instr->source_line) instr->source_file += l->file_base[m];
+    if (!translate_operands(l, m, func, instr->place, instr->operands, instr->operand_count)) return false;
+  }
+  for (uint32_t v = 0; v < func->var_count; v++)
+    for (uint32_t i = 0; i < func->vars[v]->init_count; i++) {
+      ptx_init *init = &func->vars[v]->inits[i];
+      if (!(init->symbol = translate(l, m, func, func->vars[v]->place, init->symbol))) return false;
+    }
+  return true;
+}
+
+ff_status ptx_linked_read(ptx_func *func, ff_error *error) {
+  linker *l = func->module->linker;
+  ptx_func *from = func->later->from;
+  ff_status status = ptx_linked_read_head(func, error);
+  if (status == FF_OK) status = ptx_func_read(from, error);
+  if (status != FF_OK) return status;
+  take_over(func, from);
+  ptx_func_forget(from);
+  l->error = error;
+  if (translate_body(l, func->later->module, func)) return FF_OK;
+  ptx_later_drop(func);
+  if (error) error->status = FF_INVALID; /* the function is there; what it needs is not */
+  return FF_INVALID;
 }

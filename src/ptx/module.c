@@ -3,6 +3,7 @@
 #include "ptx/module.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void ptx_module_index(ptx_module *module) {
   for (uint32_t i = 0; i < module->func_count; i++)
@@ -20,9 +21,20 @@ ptx_func *ptx_find_func(const ptx_module *module, const char *name) {
 
 ptx_var *ptx_find_var(const ptx_module *module, const char *name) { return ff_map_get(&module->var_names, name); }
 
+void ptx_func_take_directives(ptx_func *func, const ptx_func *from) {
+  memcpy(func->maxntid, from->maxntid, sizeof func->maxntid);
+  memcpy(func->reqntid, from->reqntid, sizeof func->reqntid);
+  memcpy(func->cluster, from->cluster, sizeof func->cluster);
+  func->minnctapersm = from->minnctapersm;
+  if (from->maxnreg) func->maxnreg = from->maxnreg;
+  func->noreturn = from->noreturn;
+}
+
 void ptx_module_free(ptx_module *module) {
   if (!module) return;
+  ptx_linker_free(module);
   ptx_parser_free(module);
+  pthread_mutex_destroy(&module->lock);
   ff_arena arena = module->arena;
   ff_map_free(&module->func_names);
   ff_map_free(&module->var_names);

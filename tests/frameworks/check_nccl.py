@@ -243,10 +243,10 @@ def by_processes(ranks):
 
 
 def room_for(processes):
-    """Each process reads NCCL's kernels by itself, some 4 GB."""
+    """Each process has NCCL's PTX by itself, some 0.8 GB."""
     with open("/proc/meminfo") as file:
         available = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable"))
-    return available << 10 > processes * 4 << 30
+    return available << 10 > processes << 30
 
 
 def main():

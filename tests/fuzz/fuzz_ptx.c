@@ -143,23 +143,47 @@ static void check_persistent(const ptx_module *module, const ptx_persistent_opti
   ptx_persistent_free(made);
 }
 
-/* Kernels that are read later, the last one first: the same module, unless the text is one of those that say so. */
-static void check_later(const ptx_module *module) {
-  ff_error error;
+static bool look_only(void *context, const ptx_func *func) {
+  check_func(func);
+  return false;
+}
+
+/* Reads all bodies of a module in which they are not, the last one first, and compares with one in which they are. */
+static ff_status check_read(const ptx_module *module, ptx_module *later, ff_error *error) {
   ff_text first = {0}, second = {0};
-  ptx_module *later;
-  ff_status status = ptx_module_parse_later("fuzz", module->text, module->text_length, &later, &error);
-  for (uint32_t i = status ? 0 : later->func_count; i-- > 0 && !status;)
-    status = ptx_func_read(later->funcs[i], &error);
+  ff_status status = FF_OK;
+  for (uint32_t i = later->func_count; i-- > 0 && !status;) {
+    if (i % 2) status = ptx_func_look(later->funcs[i], look_only, NULL, error);
+    if (!status) status = ptx_func_read(later->funcs[i], error);
+  }
   if (status == FF_OK) {
     ptx_print_module(module, &first);
     ptx_print_module(later, &second);
     FF_ASSERT(!strcmp(first.chars, second.chars));
   }
-  FF_ASSERT(status == FF_OK || (status == FF_UNSUPPORTED && strstr(error.message, "read alone")));
-  ptx_module_free(later);
   free(first.chars);
   free(second.chars);
+  return status;
+}
+
+/* Bodies that are read later: the same module, unless the text is one of those that say so. Linked before it is read,
+ * the same as linked afterwards. */
+static void check_later(const ptx_module *module) {
+  ff_error error;
+  ptx_module *later, *linked, *whole_linked;
+  FF_ASSERT(ptx_module_parse_later("fuzz", module->text, module->text_length, &later, &error) == FF_OK);
+  ff_status alike = ptx_link((ptx_module *[]){(ptx_module *)(uintptr_t)module}, 1, &whole_linked, &error);
+  ff_status link = ptx_link(&later, 1, &linked, &error), read = FF_OK;
+  if (link == FF_OK) {
+    read = alike == FF_OK ? check_read(whole_linked, linked, &error) : ptx_module_read(linked, &error);
+    ptx_module_free(linked);
+  }
+  bool refused = read == FF_UNSUPPORTED && strstr(error.message, "read alone");
+  FF_ASSERT(refused || (alike == FF_OK) == (link == FF_OK && read == FF_OK));
+  ptx_module_free(whole_linked);
+  ff_status status = check_read(module, later, &error);
+  FF_ASSERT(status == FF_OK || (status == FF_UNSUPPORTED && strstr(error.message, "read alone")));
+  ptx_module_free(later);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {

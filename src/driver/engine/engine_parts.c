@@ -40,6 +40,25 @@ static const char *skip_text(const char *at, const char *end) {
   return at[1] == '*' ? skip_to(at + 2, end, "*/") : at;
 }
 
+/* Behind the '}' that belongs to the '{' before `at`. Nearly all of a text is in braces. */
+static const char *skip_braces(const char *at, const char *end) {
+  static const bool matters[256] = {['{'] = true, ['}'] = true, ['"'] = true, ['/'] = true};
+  for (uint32_t depth = 1; at < end && depth;) {
+    if (!matters[(unsigned char)*at]) {
+      at++;
+      continue;
+    }
+    const char *behind = skip_text(at, end);
+    if (behind == at) {
+      depth += *at == '{';
+      depth -= *at == '}';
+      behind++;
+    }
+    at = behind;
+  }
+  return at;
+}
+
 static int compare_words(const void *left, const void *right) {
   const word *a = left, *b = right;
   int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
@@ -50,16 +69,14 @@ static void make_index(const engine_source *source, part_index *index) {
   const char *at = source->text, *end = at + source->length;
   size_t statement = 0; /* its first word in the index */
   bool external = false;
-  uint32_t depth = 0;
   while (at < end) {
     const char *behind = skip_text(at, end), *begin = at;
     if (behind != at) {
       at = behind;
       continue;
     }
-    if (*at == '{') depth++;
-    if (*at == '}' && depth) depth--;
-    if (!depth && (*at == ';' || *at == '}')) {
+    if (*at == '{') at = begin = skip_braces(at + 1, end) - 1;
+    if (*at == ';' || *at == '}') {
       if (external) index->words.count = statement;
       statement = index->words.count;
       external = false;
@@ -70,8 +87,8 @@ static void make_index(const engine_source *source, part_index *index) {
       continue;
     }
     word found = {begin, (size_t)(at - begin)};
-    if (!depth && *begin != '.') FF_PUSH(&index->words, found);
-    else if (!depth && found.length == 7 && !memcmp(begin, ".extern", 7)) external = true;
+    if (*begin != '.') FF_PUSH(&index->words, found);
+    else if (found.length == 7 && !memcmp(begin, ".extern", 7)) external = true;
   }
   if (index->words.count) qsort(index->words.items, index->words.count, sizeof *index->words.items, compare_words);
 }
@@ -117,12 +134,9 @@ static void limit_registers(ptx_module *part, uint32_t most) {
     if (part->funcs[f]->entry && !part->funcs[f]->maxnreg) part->funcs[f]->maxnreg = most;
 }
 
-/* Kernels of a program's own only text are read when they are wanted; one that the program loads is right or wrong as a
+/* What is in a program's own binary is read when it is wanted; a text that the program loads is right or wrong as a
  * whole when it does. What is done to all kernels of a module needs all of them. */
-static bool may_read_later(const engine_module *module) {
-  const engine_source *only = module->sources.items;
-  return module->binary && module->sources.count == 1 && !only->max_registers && !ff_engine.options.sm_count;
-}
+static bool may_read_later(const engine_module *module) { return module->binary && !ff_engine.options.sm_count; }
 
 static ff_status parse_source(const engine_module *module, const engine_source *source, ptx_module **parsed,
                               ff_error *error) {

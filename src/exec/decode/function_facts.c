@@ -4,21 +4,23 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "exec/decode/decode.h"
+#include "exec/decode/facts_store.h"
 #include "exec/instructions/host_call.h"
 #include "ptx/analysis/cfg.h"
 #include "ptx/rewrite/persistent.h"
 
 struct exec_facts_table {
   pthread_mutex_t lock; /* of all that follows */
-  const ptx_module *module;
+  ptx_module *module;
   exec_facts **of; /* by ptx_func.index; NULL: not asked for yet */
   uint32_t users;
 };
 
 typedef struct finder { /* of one function's facts */
   exec_facts *facts;
-  FF_VEC(const ptx_func *) callees;
+  exec_func_list callees, taken;
   FF_VEC(const ptx_var *) vars;
 } finder;
 
@@ -54,10 +56,19 @@ static void add_var(finder *f, const ptx_var *var) {
   FF_PUSH(&f->vars, var);
 }
 
-static void add_callee(finder *f, const ptx_func *callee) {
-  for (size_t n = 0; n < f->callees.count; n++)
-    if (f->callees.items[n] == callee) return;
-  FF_PUSH(&f->callees, callee);
+static void add_func(exec_func_list *list, const ptx_func *func) {
+  for (size_t n = 0; n < list->count; n++)
+    if (list->items[n] == func) return;
+  FF_PUSH(list, func);
+}
+
+static void add_taken(exec_func_list *list, const ptx_instr *instr) {
+  for (uint32_t k = 0; instr->opcode != PTX_OP_CALL && k < instr->operand_count; k++)
+    if (instr->operands[k].symbol && instr->operands[k].symbol->func) add_func(list, instr->operands[k].symbol->func);
+}
+
+void exec_facts_add_taken(const ptx_func *func, exec_func_list *list) {
+  for (uint32_t n = 0; n < func->instr_count; n++) add_taken(list, &func->instrs[n]);
 }
 
 static void look_at_operand(finder *f, const ptx_operand *operand) {
@@ -73,7 +84,7 @@ static void look_at_call(finder *f, const ptx_instr *instr) {
     return;
   }
   if (!callee->symbol->func) return;
-  add_callee(f, callee->symbol->func);
+  add_func(&f->callees, callee->symbol->func);
   uint32_t host = exec_host_function(callee->symbol->name);
   f->facts->prints |= host == EXEC_HOST_VPRINTF;
   f->facts->launches |= host == EXEC_HOST_PARAMETER_BUFFER || host == EXEC_HOST_GRAPH_LAUNCH;
@@ -98,9 +109,11 @@ static void look_at(finder *f, const ptx_func *func, const ptx_instr *instr) {
 static exec_facts *find(const ptx_func *func) {
   exec_facts *facts = ff_alloc(sizeof *facts);
   finder f = {.facts = facts};
+  facts->instr_count = func->instr_count;
   for (uint32_t v = 0; v < func->var_count; v++)
     if (func->vars[v]->space == PTX_SPACE_SHARED) add_var(&f, func->vars[v]);
   for (uint32_t n = 0; n < func->instr_count; n++) look_at(&f, func, &func->instrs[n]);
+  exec_facts_add_taken(func, &f.taken);
   ptx_cfg *cfg = ptx_cfg_build(func);
   facts->waits = waits_alone(func, cfg);
   facts->waits_in_loop |= facts->waits;
@@ -112,12 +125,14 @@ static exec_facts *find(const ptx_func *func) {
   facts->callee_count = (uint32_t)f.callees.count;
   facts->vars = f.vars.items;
   facts->var_count = (uint32_t)f.vars.count;
+  facts->taken = f.taken.items;
+  facts->taken_count = (uint32_t)f.taken.count;
   return facts;
 }
 
 exec_facts_table *exec_facts_create(const ptx_module *module) {
   exec_facts_table *table = ff_alloc(sizeof *table);
-  table->module = module;
+  table->module = (ptx_module *)(uintptr_t)module; /* its bodies may be read */
   table->of = ff_alloc((module->func_count + 1) * sizeof(exec_facts *));
   table->users = 1;
   pthread_mutex_init(&table->lock, NULL);
@@ -135,6 +150,7 @@ static void free_facts(exec_facts *facts) {
   if (!facts) return;
   free(facts->callees);
   free(facts->vars);
+  free(facts->taken);
   free(facts);
 }
 
@@ -150,11 +166,48 @@ void exec_facts_free(exec_facts_table *table) {
   free(table);
 }
 
+typedef struct search {
+  exec_facts *found;
+  bool stays;
+} search;
+
+static bool look_at_func(void *context, const ptx_func *func) {
+  search *s = context;
+  s->found = find(func);
+  bool shares = false; /* the facts, and the kernel's layout, have its own shared variables */
+  for (uint32_t v = 0; v < func->var_count; v++) shares |= func->vars[v]->space == PTX_SPACE_SHARED;
+  return s->stays || shares;
+}
+
+ff_status exec_facts_find(exec_facts_table *table, ptx_func *func, bool stays, ff_error *error) {
+  pthread_mutex_lock(&table->lock);
+  ff_status status = FF_OK;
+  if (!table->of[func->index]) {
+    search s = {.stays = stays};
+    status = ptx_func_look(func, look_at_func, &s, error);
+    table->of[func->index] = s.found;
+  }
+  pthread_mutex_unlock(&table->lock);
+  return status;
+}
+
+bool exec_facts_recall(exec_facts_table *table, const ptx_func **taken, uint32_t *taken_count) {
+  pthread_mutex_lock(&table->lock);
+  bool found = exec_facts_load(table->module, table->of, taken, taken_count);
+  pthread_mutex_unlock(&table->lock);
+  return found;
+}
+
+void exec_facts_remember(exec_facts_table *table, const ptx_func *const *taken, uint32_t taken_count) {
+  pthread_mutex_lock(&table->lock);
+  exec_facts_keep(table->module, table->of, taken, taken_count);
+  pthread_mutex_unlock(&table->lock);
+}
+
 const exec_facts *exec_facts_of(exec_facts_table *table, const ptx_func *func) {
   pthread_mutex_lock(&table->lock);
-  exec_facts **facts = &table->of[func->index];
-  if (!*facts) *facts = find(func);
-  const exec_facts *found = *facts;
+  const exec_facts *found = table->of[func->index];
   pthread_mutex_unlock(&table->lock);
+  FF_CHECK(found);
   return found;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernels of a module ask of each function that they reach, found once per function: a module with hundreds of
  * kernels, each of which may call thousands of functions by a table, would be read as often as it has kernels. Programs
- * of one module on several devices share them. */
+ * of one module on several devices share them. They stay when a function's body does not (ptx_func_look). */
 #ifndef FF_EXEC_DECODE_FUNCTION_FACTS_H
 #define FF_EXEC_DECODE_FUNCTION_FACTS_H
 
 #include "exec/core.h"
 
 typedef struct exec_facts {
+  uint32_t instr_count; /* of PTX */
   uint32_t registers;   /* the estimate */
   uint32_t local_bytes; /* of one activation, */
   uint32_t stack_bytes; /* and with what a call takes */
@@ -23,6 +24,8 @@ typedef struct exec_facts {
   uint32_t callee_count;
   const ptx_var **vars; /* its own, and those of the module that it names, each once, in order */
   uint32_t var_count;
+  const ptx_func **taken; /* whose address it takes, each once, in order */
+  uint32_t taken_count;
 } exec_facts;
 
 typedef struct exec_facts_table exec_facts_table;
@@ -31,7 +34,18 @@ typedef struct exec_facts_table exec_facts_table;
 exec_facts_table *exec_facts_create(const ptx_module *module);
 exec_facts_table *exec_facts_share(exec_facts_table *table);
 void exec_facts_free(exec_facts_table *table); /* NULL: nothing */
-/* Of a function of the module. Thread-safe. */
+/* Finds the facts of a function of the module, unless they are known. An unread one is read for that; it stays whole
+ * where `stays` says so, or where it has shared variables of its own. Thread-safe. */
+ff_status exec_facts_find(exec_facts_table *table, ptx_func *func, bool stays, ff_error *error);
+/* Once they have been found. Thread-safe. */
 const exec_facts *exec_facts_of(exec_facts_table *table, const ptx_func *func);
+/* What another process left of them on disk (facts_store.h): the facts of most functions, and the list of functions
+ * whose address is taken, for which `taken` has room. False: there is nothing. Thread-safe. */
+bool exec_facts_recall(exec_facts_table *table, const ptx_func **taken, uint32_t *taken_count);
+/* Leaves that on disk. Thread-safe. */
+void exec_facts_remember(exec_facts_table *table, const ptx_func *const *taken, uint32_t taken_count);
+/* The functions whose addresses a function takes, added to an empty list. */
+typedef FF_VEC(const ptx_func *) exec_func_list;
+void exec_facts_add_taken(const ptx_func *func, exec_func_list *list);
 
 #endif

@@ -137,13 +137,37 @@ void exec_program_restart(exec_program *program) {
   }
 }
 
-static void add_taken(exec_program *program, bool *known, const ptx_symbol *symbol) {
-  if (!symbol || !symbol->func || known[symbol->func->index]) return;
-  known[symbol->func->index] = true;
-  program->taken[program->taken_count++] = symbol->func;
+typedef struct taken_search {
+  exec_program *program;
+  bool *known; /* by ptx_func.index: it is in the list */
+} taken_search;
+
+static void add_taken(taken_search *search, const ptx_func *func) {
+  if (!func || search->known[func->index]) return;
+  search->known[func->index] = true;
+  search->program->taken[search->program->taken_count++] = func;
 }
 
-/* Kernels of the module that were only noticed so far (ptx_module_parse_later). */
+static bool look_for_taken(void *context, const ptx_func *func) {
+  exec_func_list list = {0};
+  exec_facts_add_taken(func, &list);
+  for (size_t n = 0; n < list.count; n++) add_taken(context, list.items[n]);
+  free(list.items);
+  return false;
+}
+
+/* Of a kernel, which nobody calls by its address, nothing else is wanted; of the others, all facts. */
+static ff_status find_taken_in(taken_search *search, ptx_func *func, ff_error *error) {
+  if (!func->has_body) return FF_OK;
+  if (func->entry) return ptx_func_look(func, look_for_taken, search, error);
+  ff_status status = exec_facts_find(search->program->facts, func, false, error);
+  if (status != FF_OK) return status;
+  const exec_facts *facts = exec_facts_of(search->program->facts, func);
+  for (uint32_t n = 0; n < facts->taken_count; n++) add_taken(search, facts->taken[n]);
+  return FF_OK;
+}
+
+/* Bodies of the module that were only noticed so far (ptx_module_parse_later). */
 static ff_status read_all(const exec_program *program, ff_error *error) {
   ff_status status = FF_OK;
   for (uint32_t f = 0; f < program->module->func_count && status == FF_OK; f++)
@@ -151,23 +175,29 @@ static ff_status read_all(const exec_program *program, ff_error *error) {
   return status;
 }
 
-/* Functions whose address is taken, once a kernel with an indirect call wants to know: it may reach them. All are read.
- */
-static void find_taken(exec_program *program) {
+/* Functions whose address is taken, once a kernel with an indirect call wants to know: it may reach them. Every body of
+ * the module is looked at for that, unless a process did so before. */
+static ff_status find_taken(exec_program *program, ff_error *error) {
   const ptx_module *module = program->module;
-  if (program->taken) return;
+  if (program->taken) return FF_OK;
   program->taken = ff_alloc((module->func_count + 1) * sizeof *program->taken);
-  bool *known = ff_alloc(module->func_count + 1);
+  if (exec_facts_recall(program->facts, program->taken, &program->taken_count)) return FF_OK;
+  taken_search search = {program, ff_alloc(module->func_count + 1)};
   for (uint32_t v = 0; v < module->var_count; v++)
     for (uint32_t n = 0; n < module->vars[v]->init_count; n++)
-      add_taken(program, known, module->vars[v]->inits[n].symbol);
-  for (uint32_t f = 0; f < module->func_count; f++) {
-    const ptx_func *func = module->funcs[f];
-    for (uint32_t n = 0; n < func->instr_count; n++)
-      for (uint32_t k = 0; func->instrs[n].opcode != PTX_OP_CALL && k < func->instrs[n].operand_count; k++)
-        add_taken(program, known, func->instrs[n].operands[k].symbol);
+      add_taken(&search, module->vars[v]->inits[n].symbol->func);
+  ff_status status = FF_OK;
+  for (uint32_t f = 0; f < module->func_count && status == FF_OK; f++)
+    status = find_taken_in(&search, module->funcs[f], error);
+  free(search.known);
+  if (status == FF_OK) {
+    exec_facts_remember(program->facts, program->taken, program->taken_count);
+    return FF_OK;
   }
-  free(known);
+  free(program->taken);
+  program->taken = NULL;
+  program->taken_count = 0;
+  return status;
 }
 
 /* Variables are handed to it by the caller; the rest is empty. */
@@ -313,12 +343,18 @@ static void add_reach(exec_kernel *kernel, const ptx_func *func) {
   *reach_slot(kernel, func) = kernel->reach_count;
 }
 
+static ptx_func *own_func(const exec_program *program, const ptx_func *func) {
+  return program->module->funcs[func->index];
+}
+
 static ff_status find_reach(exec_kernel *kernel, ff_error *error) {
   exec_program *program = kernel->program;
   ff_status status = FF_OK;
   grow_reach(kernel);
   add_reach(kernel, kernel->func);
-  for (uint32_t f = 0; f < kernel->reach_count && status == FF_OK; f++) {
+  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+    status = exec_facts_find(program->facts, own_func(program, kernel->reach[f]), true, error);
+    if (status != FF_OK) return status;
     const exec_facts *facts = exec_facts_of(program->facts, kernel->reach[f]);
     kernel->info.may_wait |= f ? facts->waits_in_loop : facts->waits;
     kernel->info.reads_smid |= facts->reads_smid;
@@ -329,10 +365,12 @@ static ff_status find_reach(exec_kernel *kernel, ff_error *error) {
     kernel->launches |= facts->launches;
     kernel->recursive |= facts->calls_indirect | facts->allocates; /* how much stack it needs is unknown */
     for (uint32_t n = 0; n < facts->callee_count; n++) add_reach(kernel, facts->callees[n]);
-    if (facts->launches || facts->calls_indirect) status = read_all(program, error); /* it may ask for any of them */
-    if (!facts->calls_indirect || kernel->reaches_taken || status != FF_OK) continue;
+    if (facts->launches) status = read_all(program, error); /* it may ask for any of them */
+    if (status != FF_OK) return status;
+    if (!facts->calls_indirect || kernel->reaches_taken) continue;
     kernel->reaches_taken = true;
-    find_taken(program);
+    status = find_taken(program, error);
+    if (status != FF_OK) return status;
     for (uint32_t t = 0; t < program->taken_count; t++)
       if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
   }
@@ -547,7 +585,7 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
     if (exec_facts_of(kernel->program->facts, kernel->reach[f])->local_bytes > EXEC_MAX_LOCAL)
       return ff_fail(error, FF_LIMIT, "%s: more local memory than the %u KiB that a thread can have",
                      kernel->reach[f]->name, EXEC_MAX_LOCAL >> 10);
-    kernel->pc_total += kernel->reach[f]->instr_count;
+    kernel->pc_total += exec_facts_of(kernel->program->facts, kernel->reach[f])->instr_count;
   }
   uint64_t *depth = ff_alloc(kernel->reach_count * sizeof *depth);
   uint64_t local = deepest(kernel, 0, depth, 0);
@@ -624,12 +662,21 @@ ff_status exec_kernel_mark(exec_kernel *kernel, const exec_mark *marks, uint32_t
 
 const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel) { return &kernel->info; }
 
-#define DECODED_AT_ONCE 200000u /* PTX instructions of a kernel; of a larger one a function when it is first called */
+/* PTX instructions of a kernel; of a larger one a function when it is first called. No larger one becomes native code
+ * (MAX_INSTRUCTIONS of compile/kernel_describe.c), which would ask for all of them. */
+#define DECODED_AT_ONCE 60000u
 
 static exec_function *decode_function(const exec_kernel *kernel, uint32_t f, const exec_isa_table *isa,
                                       exec_code *code) {
   uint32_t pc_base = 0;
-  for (uint32_t before = 0; before < f; before++) pc_base += kernel->reach[before]->instr_count;
+  for (uint32_t before = 0; before < f; before++)
+    pc_base += exec_facts_of(kernel->program->facts, kernel->reach[before])->instr_count;
+  ff_error error;
+  ff_status read = ptx_func_read(own_func(kernel->program, kernel->reach[f]), &error);
+  /* as when its facts were found */
+  FF_ASSERT(read == FF_OK);
+  FF_ASSERT(kernel->reach[f]->instr_count == exec_facts_of(kernel->program->facts, kernel->reach[f])->instr_count);
+  (void)read;
   exec_function *function = exec_decode(kernel, kernel->reach[f], pc_base, isa, &code->arena);
   function->number = f;
   return function;
@@ -652,8 +699,10 @@ ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const
 
 const exec_function *exec_kernel_decode_later(exec_kernel *kernel, const exec_isa_table *isa, uint32_t f) {
   exec_code *code = &kernel->code[exec_isa_index(isa)];
+  exec_function *function = __atomic_load_n(&code->functions[f], __ATOMIC_ACQUIRE);
+  if (function) return function;
   pthread_mutex_lock(&kernel->program->lock);
-  exec_function *function = code->functions[f];
+  function = code->functions[f];
   if (!function) {
     function = decode_function(kernel, f, isa, code);
     __atomic_store_n(&code->functions[f], function, __ATOMIC_RELEASE);

@@ -102,6 +102,14 @@ void ptx_names_leave(ptx_names *names) {
   names->depth--;
 }
 
+void ptx_names_truncate(ptx_names *names, size_t count) {
+  while (names->names.count > count) { /* the last ones first: no other was put behind them where slots collide */
+    const ptx_name *last = &names->names.items[names->names.count - 1];
+    *find_slot(names, last->chars, last->length, last->hash) = 0;
+    names->names.count--;
+  }
+}
+
 void ptx_names_free(ptx_names *names) {
   free(names->names.items);
   free(names->bindings.items);

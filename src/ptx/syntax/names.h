@@ -42,6 +42,8 @@ const ptx_binding *ptx_names_find(const ptx_names *names, ptx_name_space space, 
 bool ptx_names_bind(ptx_names *names, ptx_name_space space, const char *chars, uint32_t length, ptx_binding binding);
 void ptx_names_enter(ptx_names *names);
 void ptx_names_leave(ptx_names *names);
+/* Forgets the names behind the first `count` ones, none of which has a binding any more. */
+void ptx_names_truncate(ptx_names *names, size_t count);
 void ptx_names_free(ptx_names *names);
 
 #endif

@@ -93,10 +93,10 @@ ptx_directive ptx_directive_here(const ptx_parser *parser) {
   return ptx_word_find(parser->token.chars, parser->token.length).directive;
 }
 
-void *ptx_new(ptx_parser *parser, size_t bytes) { return ff_arena_alloc(&parser->module->arena, bytes); }
+void *ptx_new(ptx_parser *parser, size_t bytes) { return ff_arena_alloc(parser->arena, bytes); }
 
 char *ptx_keep(ptx_parser *parser, const ptx_token *token) {
-  return ff_arena_strndup(&parser->module->arena, token->chars, token->length);
+  return ff_arena_strndup(parser->arena, token->chars, token->length);
 }
 
 void *ptx_keep_items(ptx_parser *parser, const void *items, size_t count, size_t size) {
@@ -325,7 +325,7 @@ static void finish(ptx_parser *parser) {
     ptx_error_here(parser, "there is no .version: this is not PTX text");
     return;
   }
-  if (!ptx_resolve_forwards(parser)) return;
+  if (!ptx_resolve_forwards(parser, 0)) return;
   for (size_t f = 0; f < parser->funcs.count; f++) ptx_check_files(parser, parser->funcs.items[f]);
   module->vars = ptx_keep_items(parser, parser->module_vars.items, parser->module_vars.count, sizeof(ptx_var *));
   module->var_count = (uint32_t)parser->module_vars.count;
@@ -336,19 +336,30 @@ static void finish(ptx_parser *parser) {
   ptx_module_index(module);
 }
 
-void ptx_parser_free(ptx_module *module) {
-  ptx_parser *parser = module->parser;
-  if (!parser) return;
-  ptx_names_free(&parser->names);
-  free(parser->module_vars.items);
-  free(parser->funcs.items);
-  free(parser->files.items);
-  free(parser->forwards.items);
+void ptx_free_lists(ptx_parser *parser) {
   free(parser->vars.items);
   free(parser->regs.items);
   free(parser->instrs.items);
   free(parser->labels.items);
   free(parser->pendings.items);
+  memset(&parser->vars, 0, sizeof parser->vars);
+  memset(&parser->regs, 0, sizeof parser->regs);
+  memset(&parser->instrs, 0, sizeof parser->instrs);
+  memset(&parser->labels, 0, sizeof parser->labels);
+  memset(&parser->pendings, 0, sizeof parser->pendings);
+}
+
+void ptx_parser_free(ptx_module *module) {
+  ptx_parser *parser = module->parser;
+  if (!parser) return;
+  for (size_t f = 0; f < parser->funcs.count; f++)
+    if (parser->funcs.items[f]->later) ff_arena_free(&parser->funcs.items[f]->later->arena);
+  ptx_names_free(&parser->names);
+  free(parser->module_vars.items);
+  free(parser->funcs.items);
+  free(parser->files.items);
+  free(parser->forwards.items);
+  ptx_free_lists(parser);
   free(parser);
   module->parser = NULL;
 }
@@ -362,6 +373,7 @@ static ptx_module *new_module(const char *name, const char *text, size_t length,
   module->text = later ? text : ff_arena_strndup(&module->arena, text, length);
   module->text_length = length;
   module->address_size = 64;
+  pthread_mutex_init(&module->lock, NULL);
   return module;
 }
 
@@ -371,7 +383,7 @@ static ff_status parse(const char *name, const char *text, size_t length, bool l
   if (length > PTX_LIMIT_TEXT) return ff_fail(error, FF_LIMIT, "%s: more than %zu bytes of PTX", name, PTX_LIMIT_TEXT);
   ptx_module *module = new_module(name, text, length, later);
   ptx_parser *parser = module->parser = ff_alloc(sizeof *parser);
-  *parser = (ptx_parser){.module = module, .error = error, .later = later};
+  *parser = (ptx_parser){.module = module, .arena = &module->arena, .error = error, .later = later};
   parser->lexer = (ptx_lexer){module->text, module->text + module->text_length, module->text, 1};
   ptx_next(parser);
   while (parser->status == FF_OK && parser->token.kind != PTX_TOKEN_END) parse_item(parser);

@@ -6,6 +6,7 @@
  *   parse_func.c   functions: parameters, bodies, scopes, labels
  *   parse_instr.c  instructions and operands
  *   parse_expr.c   constant expressions
+ *   parse_later.c  bodies that are read when they are wanted
  *
  * Failure is sticky: the first error is written once, and from then on every token is PTX_TOKEN_END, so every loop
  * comes to its end by itself. Functions that return bool say whether the thing was there and well formed. */
@@ -77,9 +78,9 @@ typedef struct ptx_parser {
   FF_VEC(const char *) files;
   FF_VEC(ptx_forward) forwards;
 
-  ptx_func *func;    /* the function whose header or body is being parsed, or NULL */
-  bool later;        /* kernels are only noticed (parse_later.c) */
-  ptx_func *reading; /* one that was noticed before; or NULL */
+  ff_arena *arena; /* of what is made: the module's, or that of a body that is read later */
+  ptx_func *func;  /* the function whose header or body is being parsed, or NULL */
+  bool later;      /* bodies are only noticed (parse_later.c) */
   uint32_t source_file, source_line;
   FF_VEC(ptx_var *) vars;
   FF_VEC(ptx_reg) regs;
@@ -136,10 +137,14 @@ ptx_var *ptx_parse_variable(ptx_parser *parser, const ptx_declaration *declarati
 void ptx_parse_module_variables(ptx_parser *parser, ptx_linkage linkage);
 /* Within a body: .param, .local, .shared, .global, .const; up to and with the ';'. */
 void ptx_parse_local_variables(ptx_parser *parser);
-bool ptx_resolve_forwards(ptx_parser *parser);
+bool ptx_resolve_forwards(ptx_parser *parser, size_t first); /* from that one on */
 
 /* parse_func.c */
 void ptx_parse_function(ptx_parser *parser, ptx_linkage linkage, bool entry);
+/* The two halves of that, of a function which is declared already. The head of a kernel, the token before its name in
+ * hand; behind it the '{' is. The body, from the '{' in hand; behind it the token behind the '}' is. */
+bool ptx_parse_head(ptx_parser *parser, ptx_func *func);
+void ptx_parse_body(ptx_parser *parser, ptx_func *func);
 /* `.reg` within a body, or a .reg parameter: declares registers; the index of the first, or PTX_NO_REG on failure. */
 uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type type, uint32_t vector, uint32_t count,
                            bool range);
@@ -149,6 +154,10 @@ ptx_prototype *ptx_parse_prototype(ptx_parser *parser);
 
 /* parse_later.c: the `.entry` in hand; true: the kernel is noted, and the token behind it in hand. */
 bool ptx_notice_kernel(ptx_parser *parser, ptx_linkage linkage);
+/* The same of the body of a function that has its head, from the '{' in hand. */
+bool ptx_notice_body(ptx_parser *parser, ptx_func *func);
+/* parse.c: the lists of the function in hand, which are as long as its body. */
+void ptx_free_lists(ptx_parser *parser);
 /* parse.c: once it is known which numbers of files there are. */
 void ptx_check_files(ptx_parser *parser, ptx_func *func);
 

@@ -403,8 +403,8 @@ static bool parse_initial(ptx_parser *parser, initial *in) {
   return good;
 }
 
-bool ptx_resolve_forwards(ptx_parser *parser) {
-  for (size_t i = 0; i < parser->forwards.count; i++) {
+bool ptx_resolve_forwards(ptx_parser *parser, size_t first) {
+  for (size_t i = first; i < parser->forwards.count; i++) {
     const ptx_forward *forward = &parser->forwards.items[i];
     const ptx_binding *binding = ptx_names_find(&parser->names, PTX_NAMES_THING, forward->chars, forward->length);
     if (!binding || !binding->symbol) {

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/module.h"
+
 /* ---- registers ---- */
 
 enum { MAX_SUFFIX = 10 }; /* of a register's name: seven digits, ".x", a NUL */
@@ -336,10 +338,6 @@ static void parse_scope(ptx_parser *parser) {
 
 static void parse_body(ptx_parser *parser) {
   ptx_func *func = parser->func;
-  if (func->has_body) {
-    ptx_error_at(parser, parser->token.place, FF_PARSE, "'%s' has a body already", func->name);
-    return;
-  }
   parser->source_file = parser->source_line = 0;
   parse_statements(parser);
   resolve_labels(parser, 0, true);
@@ -352,7 +350,7 @@ static void parse_body(ptx_parser *parser) {
   for (size_t i = 0; i < parser->labels.count; i++) {
     const ptx_label_meaning *meaning = &parser->labels.items[i];
     if (meaning->kind != PTX_OPERAND_LABEL) continue;
-    char *name = ff_arena_strndup(&parser->module->arena, meaning->chars, meaning->length);
+    char *name = ff_arena_strndup(parser->arena, meaning->chars, meaning->length);
     func->labels[func->label_count++] = (ptx_label){name, meaning->at};
   }
 }
@@ -466,9 +464,8 @@ static ptx_func *declare(ptx_parser *parser, ptx_func *func, const ptx_token *na
     return func;
   }
   ptx_func *earlier = old->symbol ? old->symbol->func : NULL;
-  bool noticed = earlier && earlier == parser->reading;
-  bool body = parser->token.kind == '{', taken = earlier && !noticed && (earlier->has_body || earlier->alias);
-  if (!earlier || (!noticed && !same_signature(earlier, func)) || (body && taken)) {
+  bool body = parser->token.kind == '{', taken = earlier && (earlier->has_body || earlier->alias);
+  if (!earlier || !same_signature(earlier, func) || (body && taken)) {
     ptx_error_at(parser, name->place, FF_PARSE, "'%s' is declared %s", func->name,
                  taken && body ? "already" : "differently above");
     return NULL;
@@ -492,40 +489,69 @@ static void bind_all(ptx_parser *parser, ptx_var **vars, uint32_t count, ptx_fun
   }
 }
 
-static void keep_lists(ptx_parser *parser, ptx_func *func) {
+static void keep_vars(ptx_parser *parser, ptx_func *func) {
   func->vars = ptx_keep_items(parser, parser->vars.items, parser->vars.count, sizeof(ptx_var *));
   func->var_count = (uint32_t)parser->vars.count;
-  func->regs = ptx_keep_items(parser, parser->regs.items, parser->regs.count, sizeof(ptx_reg));
-  func->reg_count = (uint32_t)parser->regs.count;
 }
 
 static void reset_lists(ptx_parser *parser) {
   parser->vars.count = parser->regs.count = parser->instrs.count = parser->labels.count = parser->pendings.count = 0;
 }
 
+/* The variables of a function without its body. */
+static void keep_head(ptx_parser *parser, ptx_func *func) {
+  bind_all(parser, func->results, func->result_count, func, false);
+  bind_all(parser, func->params, func->param_count, func, false);
+  keep_vars(parser, func);
+}
+
+static bool expect_body(ptx_parser *parser) {
+  char buffer[80];
+  if (parser->token.kind == '{') return true;
+  ptx_error_here(parser, "expected ';' or a body in braces, not %s", ptx_token_text(&parser->token, buffer));
+  return false;
+}
+
+bool ptx_parse_head(ptx_parser *parser, ptx_func *func) {
+  ptx_token name;
+  reset_lists(parser);
+  const ptx_func *written = parse_signature(parser, func->entry, &name);
+  if (!written || !expect_body(parser)) return false;
+  func->params = written->params;
+  func->param_count = written->param_count;
+  ptx_func_take_directives(func, written);
+  keep_head(parser, func);
+  return parser->status == FF_OK;
+}
+
+void ptx_parse_body(ptx_parser *parser, ptx_func *func) {
+  reset_lists(parser);
+  ptx_names_enter(&parser->names);
+  parser->func = func;
+  bind_all(parser, func->results, func->result_count, func, true);
+  bind_all(parser, func->params, func->param_count, func, true);
+  parse_body(parser);
+  if (parser->status == FF_OK) {
+    keep_vars(parser, func);
+    func->regs = ptx_keep_items(parser, parser->regs.items, parser->regs.count, sizeof(ptx_reg));
+    func->reg_count = (uint32_t)parser->regs.count;
+  }
+  parser->func = NULL;
+  ptx_names_leave(&parser->names);
+}
+
 void ptx_parse_function(ptx_parser *parser, ptx_linkage linkage, bool entry) {
   ptx_token name;
-  char buffer[80];
   reset_lists(parser);
   ptx_func *written = parse_signature(parser, entry, &name);
   ptx_func *func = written ? declare(parser, written, &name, linkage) : NULL;
   if (!func) return;
-  bool body = parser->token.kind == '{';
-  if (!body && parser->token.kind != ';') {
-    ptx_error_here(parser, "expected ';' or a body in braces, not %s", ptx_token_text(&parser->token, buffer));
+  bool body = parser->token.kind != ';';
+  if (body && !expect_body(parser)) return;
+  if (body && !ptx_notice_body(parser, func)) {
+    ptx_parse_body(parser, func);
     return;
   }
-  if (!body && func != written) { /* declared once more */
-    ptx_next(parser);
-    return;
-  }
-  ptx_names_enter(&parser->names);
-  parser->func = func;
-  bind_all(parser, func->results, func->result_count, func, body);
-  bind_all(parser, func->params, func->param_count, func, body);
-  if (body) parse_body(parser);
-  else ptx_next(parser);
-  keep_lists(parser, func);
-  parser->func = NULL;
-  ptx_names_leave(&parser->names);
+  if (body || func == written) keep_head(parser, func); /* else it is declared once more */
+  if (!body) ptx_next(parser);
 }

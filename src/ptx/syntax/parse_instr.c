@@ -529,7 +529,7 @@ static void keep_unknown(ptx_parser *parser, ptx_instr *instr) {
                        .guard = instr->guard,
                        .guard_negated = instr->guard_negated,
                        .vector = 1};
-  instr->text = ff_arena_strndup(&parser->module->arena, text.chars, text.length);
+  instr->text = ff_arena_strndup(parser->arena, text.chars, text.length);
   free(text.chars);
 }
 

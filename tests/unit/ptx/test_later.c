@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that are read when they are wanted: in any order they become what they are when the module is parsed at once;
- * what is wrong in one is told by the call that reads it; what concerns the whole module is not left unread. */
+/* Bodies that are read when they are wanted: in any order they become what they are when the module is parsed at once,
+ * linked or not; what is wrong in one is told by the call that reads it; what concerns the whole module is not left
+ * unread. */
+#include <pthread.h>
+
 #include "ptx_test.h"
 
 static ptx_module *parse_later(const char *text) {
@@ -16,13 +19,17 @@ static void read_good(ptx_func *func) {
   assert_null(func->unread);
 }
 
-static void assert_same(ptx_module *whole, ptx_module *later) {
+static void assert_printed_same(const ptx_module *whole, const ptx_module *later) {
   ff_text expected = {0}, got = {0};
   ptx_print_module(whole, &expected);
   ptx_print_module(later, &got);
   assert_string_equal(got.chars, expected.chars);
   free(expected.chars);
   free(got.chars);
+}
+
+static void assert_same(ptx_module *whole, ptx_module *later) {
+  assert_printed_same(whole, later);
   for (uint32_t f = 0; f < whole->func_count; f++) {
     const ptx_func *a = whole->funcs[f], *b = later->funcs[f];
     assert_int_equal(a->place.line, b->place.line);
@@ -52,13 +59,15 @@ static void like_at_once(void **state) {
   for (uint32_t turn = 0; turn < 4; turn++) {
     ptx_module *whole = parse(text), *later = parse_later(text);
     assert_int_equal(later->func_count, 6);
-    for (uint32_t f = 1; f < 5; f++) {
+    for (uint32_t f = 0; f < 6; f++) {
       const ptx_func *func = later->funcs[f];
-      assert_true(func->unread && func->entry && func->has_body && !func->instr_count && func->index == f);
+      assert_true(func->unread && func->has_body && !func->instr_count && func->index == f);
+      assert_int_equal(func->entry, f >= 1 && f < 5);
       assert_ptr_equal(ptx_find_func(later, func->name), func);
     }
-    assert_null(later->funcs[0]->unread);
-    for (uint32_t n = 0; n < 4; n++) read_good(later->funcs[1 + (turn % 2 ? n : 3 - n + turn) % 4]);
+    assert_int_equal(later->funcs[0]->param_count, 1);
+    assert_int_equal(later->funcs[1]->param_count, 0);
+    for (uint32_t n = 0; n < 6; n++) read_good(later->funcs[(turn % 2 ? n : 5 - n + turn) % 6]);
     assert_same(whole, later);
     ptx_module_free(whole);
     ptx_module_free(later);
@@ -147,14 +156,203 @@ static void linked(void **state) {
   ptx_module *whole;
   ff_error error = {0};
   if (ptx_link(parts, 2, &whole, &error) != FF_OK) fail_msg("%s", error.message);
+  assert_int_equal(ptx_find_func(whole, "k")->instr_count, 0);
+  read_good(ptx_find_func(whole, "k"));
   assert_int_equal(ptx_find_func(whole, "k")->instr_count, 2);
   ptx_module_free(whole);
   for (int i = 0; i < 2; i++) ptx_module_free(parts[i]);
 }
 
+/* What the head has is there before the body, and stays what it is. */
+static void heads(void **state) {
+  ptx_module *m = parse_later(HEAD ".entry k(.param .u64 p, .param .u32 n) .maxntid 64, 2 .minnctapersm 3 { ret; }\n"
+                                   ".entry wrong(.param .u32 n) .sideways { ret; }\n.entry limited() { ret; }\n"
+                                   ".func (.reg .b32 r) f(.reg .b32 x) { add.u32 r, x, 1; ret; }\n");
+  ff_error error = {0};
+  ptx_func *k = ptx_find_func(m, "k"), *f = ptx_find_func(m, "f"), *limited = ptx_find_func(m, "limited");
+  assert_int_equal(ptx_func_read_head(k, &error), FF_OK);
+  assert_non_null(k->unread);
+  assert_int_equal(k->param_count, 2);
+  assert_int_equal(k->params[1]->index, 1);
+  assert_int_equal(k->maxntid[0] * 100 + k->maxntid[1] * 10 + k->minnctapersm, 6400 + 20 + 3);
+  const ptx_var *n = k->params[1];
+  read_good(k);
+  assert_ptr_equal(k->params[1], n);
+  assert_int_equal(k->instr_count, 1);
+  assert_int_equal(ptx_func_read_head(ptx_find_func(m, "wrong"), &error), FF_PARSE);
+  assert_non_null(strstr(error.message, ".sideways"));
+  limited->maxnreg = 40; /* from outside: stays where the kernel says nothing */
+  read_good(limited);
+  assert_int_equal(limited->maxnreg, 40);
+  assert_int_equal(f->params[0]->reg, PTX_NO_REG);
+  read_good(f);
+  assert_int_equal(f->results[0]->reg, 0);
+  assert_int_equal(f->params[0]->reg, 1);
+  ptx_module_free(m);
+}
+
+/* An address in the initial value of a variable of the body, which is only known once the value has been read. */
+static void initial_address_in_body(void **state) {
+  static const char text[] = HEAD ".global .u32 g;\n.entry k() { .local .align 8 .u64 at[1] = {g}; ret; }\n";
+  ptx_module *whole = parse(text), *later = parse_later(text);
+  read_good(ptx_find_func(later, "k"));
+  assert_same(whole, later);
+  assert_ptr_equal(ptx_find_func(later, "k")->vars[0]->inits[0].symbol->var, later->vars[0]);
+  ptx_module_free(whole);
+  ptx_module_free(later);
+}
+
+static bool count_instructions(void *context, const ptx_func *func) {
+  *(uint32_t *)context += func->instr_count;
+  return false;
+}
+
+static bool keep(void *context, const ptx_func *func) { return true; }
+
+/* Looked at, it is whole for that time only, and limits of the module are not used up. */
+static void looked_at(void **state) {
+  ptx_module *m =
+      parse_later(HEAD ".func (.reg .b32 r) f(.reg .b32 x) {\n .reg .b32 %a<900000>;\n"
+                       " { .reg .b64 t; }\n$L: add.u32 r, x, 1; bra $L; }\n.func g() { mov.u32 %r1, 7; }\n");
+  ptx_func *f = ptx_find_func(m, "f");
+  ff_error error = {0};
+  uint32_t count = 0;
+  for (int turn = 0; turn < 10; turn++) {
+    assert_int_equal(ptx_func_look(f, count_instructions, &count, &error), FF_OK);
+    assert_true(f->unread && !f->instr_count && !f->label_count && !f->reg_count && f->var_count == 2);
+  }
+  assert_int_equal(count, 20);
+  assert_int_equal(ptx_func_look(f, keep, NULL, &error), FF_OK);
+  assert_null(f->unread);
+  assert_int_equal(f->instr_count, 2);
+  assert_int_equal(ptx_func_look(f, count_instructions, &count, &error), FF_OK);
+  assert_int_equal(count, 22);
+  assert_int_equal(f->instr_count, 2);
+  assert_int_equal(ptx_func_look(ptx_find_func(m, "g"), count_instructions, &count, &error), FF_PARSE);
+  assert_int_equal(count, 22);
+  ptx_module_free(m);
+}
+
+/* Names that modules share and names that they do not, addresses in operands and initial values, lists of targets that
+ * two calls have, registers and variables of the function, files. */
+static const char *const pair[2] = {
+    HEAD ".file 1 \"a.cu\"\n.extern .func (.param .b32 r) shared(.param .b32 x);\n.extern .global .u32 there;\n"
+         ".global .u32 own = 1;\n.func (.reg .b32 r) add(.reg .b32 x) { add.u32 r, x, 1; ret; }\n"
+         ".weak .func twice() { ret; }\n"
+         ".visible .entry a(.param .u64 p) .maxntid 32 {\n .reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
+         " .local .align 8 .u64 at[2] = {own, there};\n .shared .u32 tile[4];\n .loc 1 7 3\n"
+         " mov.u64 %rd1, own; ld.global.u32 %r1, [there+4]; ld.shared.u32 %r2, [tile];\n ld.param.u64 %rd2, [p];\n"
+         " call (%r1), add, (%r2);\n mov.u64 %rd3, shared; call twice;\n"
+         "$T: .calltargets twice;\n call %rd3, (), $T;\n call %rd3, (), $T;\n ret;\n}\n",
+    HEAD ".file 1 \"b.cu\"\n.visible .global .u32 there;\n.global .u32 own = 2;\n.weak .func twice() { ret; ret; }\n"
+         ".visible .func (.param .b32 r) shared(.param .b32 x) {\n .reg .b64 %rd<2>; .reg .b32 %r<2>; .loc 1 9 1\n"
+         " mov.u64 %rd1, own; ld.param.u32 %r1, [x]; st.param.u32 [r], %r1; call twice; ret;\n}\n"
+         ".visible .entry b() { ret; }\n"};
+
+static ptx_module *link_pair(ptx_module *const parts[2]) {
+  ptx_module *made = NULL;
+  ff_error error = {0};
+  if (ptx_link(parts, 2, &made, &error) != FF_OK) fail_msg("%s", error.message);
+  return made;
+}
+
+static void linked_bodies(void **state) {
+  ptx_module *whole[2] = {parse(pair[0]), parse(pair[1])}, *expected = link_pair(whole);
+  for (uint32_t turn = 0; turn < 3; turn++) {
+    ptx_module *parts[2] = {parse_later(pair[0]), parse_later(pair[1])};
+    ptx_module *later = link_pair(parts), *again = link_pair(parts);
+    for (uint32_t n = 0; n < later->func_count; n++) {
+      ptx_func *func = later->funcs[turn % 2 ? later->func_count - 1 - n : n];
+      uint32_t count = 0;
+      ff_error error = {0};
+      if (turn == 2) assert_int_equal(ptx_func_look(func, count_instructions, &count, &error), FF_OK);
+      read_good(func);
+      if (turn == 2) assert_int_equal(count, func->instr_count);
+    }
+    assert_same(expected, later);
+    const ptx_func *a = ptx_find_func(later, "a");
+    assert_int_equal(a->instrs[0].source_file, ptx_find_func(expected, "a")->instrs[0].source_file);
+    assert_ptr_equal(a->source, parts[0]);
+    ff_error error = {0};
+    assert_int_equal(ptx_module_read(again, &error), FF_OK); /* the parts are as they were */
+    assert_same(expected, again);
+    ptx_module_free(again);
+    ptx_module_free(later);
+    for (int i = 0; i < 2; i++) ptx_module_free(parts[i]);
+  }
+  ptx_module_free(expected);
+  for (int i = 0; i < 2; i++) ptx_module_free(whole[i]);
+}
+
+/* What no module defines is told by who uses it; a wrong body as in its own module. */
+static void linked_errors(void **state) {
+  static const char text[] = HEAD ".extern .func nowhere();\n.entry k() { call nowhere; ret; }\n"
+                                  ".entry bad() { mov.u32 %r1, 7; }\n.entry good() { ret; }\n";
+  ptx_module *part = parse_later(text), *alone = parse_later(text), *made = NULL;
+  ff_error error = {0}, expected = {0};
+  assert_int_equal(ptx_link(&part, 1, &made, &error), FF_OK);
+  for (int turn = 0; turn < 2; turn++) {
+    assert_int_equal(ptx_func_read(ptx_find_func(made, "k"), &error), FF_INVALID);
+    assert_non_null(strstr(error.message, "'nowhere' is declared but defined nowhere"));
+    assert_non_null(ptx_find_func(made, "k")->unread);
+    assert_int_equal(ptx_func_read(ptx_find_func(made, "bad"), &error), FF_PARSE);
+    assert_int_equal(ptx_func_read(ptx_find_func(alone, "bad"), &expected), FF_PARSE);
+    assert_string_equal(error.message, expected.message);
+  }
+  read_good(ptx_find_func(made, "good"));
+  ptx_module_free(made);
+  ptx_module_free(part);
+  ptx_module_free(alone);
+}
+
+/* Parameters of kernels that two modules have are compared, though neither has been read. */
+static void linked_heads(void **state) {
+  static const char *const texts[3] = {HEAD ".weak .entry k(.param .u32 n) { ret; }\n",
+                                       HEAD ".weak .entry k(.param .u32 n) { ret; ret; }\n",
+                                       HEAD ".weak .entry k(.param .u64 n) { ret; }\n"};
+  ptx_module *parts[3] = {parse_later(texts[0]), parse_later(texts[1]), parse_later(texts[2])}, *made = NULL;
+  ff_error error = {0};
+  assert_int_equal(ptx_link(parts, 2, &made, &error), FF_OK);
+  assert_non_null(ptx_find_func(made, "k")->unread);
+  assert_int_equal(ptx_find_func(made, "k")->param_count, 1);
+  ptx_module_free(made);
+  assert_int_equal(ptx_link(parts, 3, &made, &error), FF_INVALID);
+  assert_non_null(strstr(error.message, "with different parameters"));
+  for (int i = 0; i < 3; i++) ptx_module_free(parts[i]);
+}
+
+static void *read_all(void *module) {
+  ff_error error = {0};
+  ptx_module *m = module;
+  for (int turn = 0; turn < 20; turn++)
+    for (uint32_t f = 0; f < m->func_count; f++) {
+      uint32_t count = 0;
+      if (ptx_func_look(m->funcs[f], count_instructions, &count, &error) != FF_OK) return m;
+      if (turn > 10 && (ptx_func_read(m->funcs[f], &error) != FF_OK || m->funcs[f]->instr_count != count)) return m;
+    }
+  return NULL;
+}
+
+static void threads(void **state) {
+  ptx_module *parts[2] = {parse_later(pair[0]), parse_later(pair[1])}, *made = link_pair(parts);
+  pthread_t others[3];
+  void *failed;
+  for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&others[i], NULL, read_all, made), 0);
+  assert_null(read_all(made));
+  for (int i = 0; i < 3; i++) {
+    pthread_join(others[i], &failed);
+    assert_null(failed);
+  }
+  ptx_module_free(made);
+  for (int i = 0; i < 2; i++) ptx_module_free(parts[i]);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(like_at_once),    cmocka_unit_test(only_what_is_wanted),
-                                     cmocka_unit_test(wrong_kernel),    cmocka_unit_test(whole_module),
-                                     cmocka_unit_test(unpaired_braces), cmocka_unit_test(linked)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(like_at_once),  cmocka_unit_test(only_what_is_wanted),     cmocka_unit_test(wrong_kernel),
+      cmocka_unit_test(whole_module),  cmocka_unit_test(unpaired_braces),         cmocka_unit_test(linked),
+      cmocka_unit_test(heads),         cmocka_unit_test(initial_address_in_body), cmocka_unit_test(looked_at),
+      cmocka_unit_test(linked_bodies), cmocka_unit_test(linked_errors),           cmocka_unit_test(linked_heads),
+      cmocka_unit_test(threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
