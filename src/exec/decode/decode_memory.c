@@ -557,7 +557,7 @@ bool decode_async_copy(decoder *d) {
   copy->wide_shared = wide;
   from->wide = 1;
   to->wide = wide;
-  copy->has_size = instr->operand_count > 3 && !ptx_has(instr, PTX_MOD_L2__CACHE_HINT);
+  copy->has_size = instr->operand_count > 3u + ptx_has(instr, PTX_MOD_L2__CACHE_HINT);
   if (copy->has_size && instr->operands[3].kind == PTX_OPERAND_REG &&
       d->func->regs[instr->operands[3].reg].type == PTX_PRED)
     return decode_fail(d, "cp.async with ignore-src");
