@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 4096u
+#define FF_TRACE_FORMAT 8192u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -149,6 +149,8 @@ typedef enum ff_trace_access_op {
 #define FF_TRACE_STREAMING 8u   /* .cs, .lu, evict first */
 #define FF_TRACE_ASYNC_COPY 16u /* of a LOAD: an asynchronous copy to shared memory, which ASYNC records wait for */
 #define FF_TRACE_BULK 32u       /* made by the SM's engine for bulk copies, not by its load/store unit */
+/* A cache hint: the L2 evicts its lines first (with STREAMING), else last. */
+#define FF_TRACE_L2_PRIORITY 64u
 
 #define FF_TRACE_TRIPS_MAX 0xfffffffu /* of ENTER; more count as that */
 

@@ -284,6 +284,7 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
     add_read(d, i->src[0], copy->wide_shared ? 8 : 4);
     add_read(d, i->src[1], 8);
     if (copy->has_size) add_read(d, i->src[2], 4);
+    if (copy->from.hinted) add_read(d, copy->from.policy, 8);
     break;
   }
   default:
@@ -323,6 +324,7 @@ static void describe_access(describer *d, const exec_instr *i) {
   n->slot_bytes = a->slot_bytes;
   n->wide = a->wide;
   n->store = a->op == EXEC_OP_STORE;
+  const bool hint_recorded = a->hinted && d->watch & NATIVE_TRACED; /* by what the frame has of the policy */
   if (n->space == NATIVE_SHARED) {
     n->row_passes = passes_of((uint32_t)a->bytes * a->elements, (uint32_t)a->bytes * a->elements);
     n->one_passes = passes_of((uint32_t)a->bytes * a->elements, 0);
@@ -332,11 +334,12 @@ static void describe_access(describer *d, const exec_instr *i) {
     if (a->op == EXEC_OP_LOAD) add_write(d, a->data[e], a->slot_bytes);
     else add_read(d, a->data[e], a->slot_bytes);
   }
+  if (hint_recorded) add_read(d, a->policy, 8);
   if (a->op == EXEC_OP_ATOMIC) {
     add_read(d, a->compare, a->slot_bytes);
     if (a->returns) add_write(d, i->dst, a->slot_bytes);
   } else if (!a->poll && (!a->whole || n->space == NATIVE_SHARED) && a->elements <= 4 && a->slot_bytes <= 8 &&
-             a->bytes <= 8) {
+             a->bytes <= 8 && !hint_recorded) {
     n->op = NATIVE_ACCESS;
   }
 }

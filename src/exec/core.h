@@ -196,6 +196,8 @@ typedef struct exec_access {   /* side data of ld, st, atom, red */
   exec_handler plain;          /* of code that is checked: what does the access (checked.c); else NULL */
   exec_atomic_function atomic; /* on global memory */
   exec_atomic_function atomic_shared;
+  uint8_t hinted;  /* it has a cache policy (memory/cache_policy.h): */
+  uint32_t policy; /* its operand offset */
 } exec_access;
 
 /* Side data of bar, barrier, shfl, vote, match, redux, elect, bar.warp.sync, and the start of an exec_matrix. Operands:

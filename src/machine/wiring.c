@@ -33,6 +33,7 @@ static void wire_memory(sim *s, device *d) {
                        .row_shift = (uint32_t)__builtin_ctzll(spec->row_bytes),
                        .by_banks = divider_make(spec->banks),
                        .first_slices = spec->slice_permutation ? slices : 0,
+                       .ranks = spec->compute_major >= 8,
                        .side_mask = side_mask(spec),
                        .granule = (side_mask(spec) & -side_mask(spec)) >> 8,
                        .bank_bits = spec->bank_permutation ? (uint32_t)__builtin_ctzll(spec->banks) : 0};
@@ -89,6 +90,7 @@ static void wire_sms(sim *s, device *d, const sim_options *options) {
                              .observer = &s->observer,
                              .learner = &s->learner,
                              .sampler = options->sample ? &s->sampler : NULL,
+                             .memory = &s->memory,
                              .flushed = options->l2_flush ? &s->memory : NULL};
   s->sampler = (sampler){.needed = options->sample,
                          .reader = s->reader,

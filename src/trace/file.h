@@ -7,7 +7,7 @@
  *   read:   trace_file_open -> trace_file_next ... -> trace_file_close
  *
  * Layout (all numbers little-endian):
- *   file   "FFTRACE\n", version u32 (1, and 1 more if the file has marks, 2 more if launches have ranges or carve-outs, 4 more if it has UNITS or early WAITs, 8 more if launches have sites, 16 more if it has calls of cudaProfilerStart or ...Stop, 32 more if files were copied, 64 more if it has ASYNC or copies that are asynchronous, 128 more if it has the begins and ends of ranges, 256 more if it has arrivals from other blocks, 512 more if frames have footprints, 1024 more if UNITS count products of integers and half precision, 2048 more if they count minima and maxima), 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
+ *   file   "FFTRACE\n", version u32 (1, and 1 more if the file has marks, 2 more if launches have ranges or carve-outs, 4 more if it has UNITS or early WAITs, 8 more if launches have sites, 16 more if it has calls of cudaProfilerStart or ...Stop, 32 more if files were copied, 64 more if it has ASYNC or copies that are asynchronous, 128 more if it has the begins and ends of ranges, 256 more if it has arrivals from other blocks, 512 more if frames have footprints, 1024 more if UNITS count products of integers and half precision, 2048 more if they count minima and maxima, 4096 more if launches have L2 controls or accesses a priority in the L2), 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
  *          XXH64 of that u64, "FFTREND\n"
  *   frame  FRAME_HEADER_BYTES (trace_frame.h), ended by XXH64 of what stands before; then the payload, with its own
  *   XXH64 in the header
@@ -26,7 +26,7 @@
 
 #include "trace/stream.h"
 
-#define TRACE_FILE_VERSION 4096u /* the highest: with all of them */
+#define TRACE_FILE_VERSION 8192u /* the highest: with all of them */
 #define TRACE_FILE_MARKED 2u     /* with marks */
 #define TRACE_FILE_PLAIN 1u      /* with neither */
 

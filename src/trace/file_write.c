@@ -33,8 +33,8 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
-  bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far, halves,
-      minmax;               /* the file's version says so */
+  /* the file's version says so */
+  bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far, halves, minmax, priorities;
   bool footprints;          /* frames have them */
   frame_touches touches;    /* of the frame that is being filled */
   pack_bytes footprint;     /* the column */
@@ -76,7 +76,8 @@ enum { VERSION_AT = 8 };
 static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u32, what may be other than 0 */
   const uint32_t version = TRACE_FILE_PLAIN + w->marked + 2u * w->notes + 4u * w->units + 8u * w->sites +
                            16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged +
-                           256u * w->far + 512u * w->footprints + 1024u * w->halves + 2048u * w->minmax;
+                            256u * w->far + 512u * w->footprints + 1024u * w->halves + 2048u * w->minmax +
+                            4096u * w->priorities;
   to[0] = (uint8_t)version;
   to[1] = (uint8_t)(version >> 8);
 }
@@ -219,6 +220,10 @@ void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
     w->sites = true;
     write_version(w);
   }
+  if (!w->priorities && op->kind == TRACE_OP_LAUNCH && trace_l2_controls_some(&op->launch->l2)) {
+    w->priorities = true;
+    write_version(w);
+  }
   if (!w->profiled && op->kind == TRACE_OP_PROFILE) {
     w->profiled = true;
     write_version(w);
@@ -278,6 +283,10 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   if (!w->asynchronous &&
       (kind == TRACE_ASYNC || (access && trace_access_flags(words[0]) & (TRACE_ASYNC_COPY | TRACE_BULK)))) {
     w->asynchronous = true;
+    write_version(w);
+  }
+  if (!w->priorities && access && trace_access_flags(words[0]) & TRACE_L2_PRIORITY) {
+    w->priorities = true;
     write_version(w);
   }
   if (!w->far && kind == TRACE_ASYNC && trace_async_far(words[0])) {

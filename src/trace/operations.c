@@ -93,17 +93,28 @@ static uint64_t symbol_of(const char *kept) {
   return symbol;
 }
 
+static void put_l2_controls(pack_bytes *to, const trace_l2_controls *l2) {
+  pack_number(to, l2->set_aside);
+  pack_number(to, l2->resets);
+  pack_number(to, l2->address);
+  pack_number(to, l2->bytes);
+  pack_number(to, l2->share);
+  pack_byte(to, (uint8_t)(l2->hit | l2->miss << 2));
+}
+
 static void put_launch(pack_bytes *to, const trace_launch *launch, operation_names *names) {
   char **name = name_of(names, launch->kernel_index);
   bool named = *name && !strcmp(*name, launch->kernel) && symbol_of(*name) == launch->symbol;
   pack_number(to, launch->kernel_index);
-  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 |
-                          (!named && launch->symbol) << 3 | (launch->range[0] != '\0') << 4 |
-                          (launch->carve_out != 0) << 5 | (launch->site[0] != '\0') << 6));
+  pack_byte(to,
+            (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (!named && launch->symbol) << 3 |
+                      (launch->range[0] != '\0') << 4 | (launch->carve_out != 0) << 5 | (launch->site[0] != '\0') << 6 |
+                      trace_l2_controls_some(&launch->l2) << 7));
   if (launch->smids) pack_number(to, launch->smids);
   if (launch->carve_out) pack_byte(to, launch->carve_out);
   if (launch->range[0]) put_text(to, launch->range, strnlen(launch->range, sizeof launch->range));
   if (launch->site[0]) put_text(to, launch->site, strnlen(launch->site, sizeof launch->site));
+  if (trace_l2_controls_some(&launch->l2)) put_l2_controls(to, &launch->l2);
   for (int i = 0; !named && launch->symbol && i < 8; i++) pack_byte(to, (uint8_t)(launch->symbol >> 8 * i));
   if (!named) {
     free(*name);
@@ -334,14 +345,26 @@ static void take_shape(taker *t, trace_launch *launch) {
   launch->warps_per_block = (uint32_t)((threads + 31) / 32);
 }
 
+static void take_l2_controls(taker *t, trace_l2_controls *l2) {
+  l2->set_aside = take(t, OPERATION_ADDRESS_MAX);
+  l2->resets = take32(t);
+  l2->address = take_address(t);
+  l2->bytes = take_bytes(t, l2->address);
+  l2->share = (uint32_t)take(t, TRACE_L2_SHARE);
+  uint8_t priorities = take_flags(t, 15);
+  l2->hit = priorities & 3;
+  l2->miss = priorities >> 2;
+}
+
 static void take_launch(taker *t, trace_launch *launch, operation_names *names) {
   launch->kernel_index = (uint32_t)take(t, OPERATION_KERNELS_MAX - 1);
-  uint8_t flags = take_flags(t, 127);
+  uint8_t flags = take_flags(t, 255);
   launch->cooperative = flags & 1;
   launch->smids = flags & 4 ? take32(t) : 0;
   launch->carve_out = flags & 32 ? take_flags(t, TRACE_CARVE_OUT_MAX) : 0;
   if (flags & 16) take_note(t, launch->range, sizeof launch->range);
   if (flags & 64) take_note(t, launch->site, sizeof launch->site);
+  if (flags & 128) take_l2_controls(t, &launch->l2);
   if ((flags & 10) == 8) refuse(t, "a symbol without a name");
   for (int i = 0; flags & 8 && i < 8; i++) launch->symbol |= (uint64_t)take_flags(t, UINT8_MAX) << 8 * i;
   if (!t->wrong) take_name(t, launch, names, flags & 2);

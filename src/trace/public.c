@@ -23,8 +23,8 @@ _Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_UNITS == (int)TRAC
                    FF_TRACE_MINMAX == (int)TRACE_MINMAX,
                "records");
 _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == TRACE_RETURNS &&
-                   FF_TRACE_STREAMING == TRACE_STREAMING && FF_TRACE_ASYNC_COPY == TRACE_ASYNC_COPY &&
-                   FF_TRACE_BULK == TRACE_BULK,
+                   FF_TRACE_STREAMING == TRACE_STREAMING && FF_TRACE_L2_PRIORITY == (int)TRACE_L2_PRIORITY &&
+                   FF_TRACE_ASYNC_COPY == TRACE_ASYNC_COPY && FF_TRACE_BULK == TRACE_BULK,
                "accesses");
 _Static_assert(FF_TRACE_ALLOCATE == (int)TRACE_OP_ALLOC && FF_TRACE_LAUNCH == (int)TRACE_OP_LAUNCH &&
                    FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_PROFILE == (int)TRACE_OP_PROFILE &&

@@ -125,7 +125,18 @@ enum {                        /* ACCESS flags */
        TRACE_STREAMING = 8,   /* .cs .lu */
        TRACE_ASYNC_COPY = 16, /* of a load: an asynchronous copy to shared memory; ASYNC records wait for it */
        TRACE_BULK = 32,       /* made by the SM's engine for bulk copies, not by its load/store unit */
+       /* a cache hint: in the L2 its lines are evicted first (with STREAMING), else last */
+       TRACE_L2_PRIORITY = 64,
 };
+
+/* Which of its lines the L2 evicts (PTX ISA, "Cache Eviction Priority Hints"; CUDA C++ Programming Guide, "L2 Access
+ * Properties"). PLAIN: an access without a property, which leaves that of a line as it is. */
+typedef enum trace_l2_priority {
+  TRACE_L2_PLAIN,
+  TRACE_L2_FIRST,  /* evict_first, streaming */
+  TRACE_L2_LAST,   /* evict_last, persisting */
+  TRACE_L2_NORMAL, /* normal: a line that persisted does no longer */
+} trace_l2_priority;
 
 #define TRACE_EARLY 16u /* of a WAIT: one of a pair for the same load */
 #define TRACE_LATE 32u
@@ -355,6 +366,25 @@ static inline uint64_t trace_symbol(const char *name) {
 #define TRACE_RANGE_BYTES 128u
 #define TRACE_SITE_BYTES 40u
 #define TRACE_CARVE_OUT_MAX 101u
+#define TRACE_L2_SHARE 65536u
+
+/* What a launch finds of the program's L2 controls. All 0: it has none. */
+typedef struct trace_l2_controls {
+  uint64_t set_aside; /* bytes of the L2 for lines that persist (cudaLimitPersistingL2CacheSize) */
+  uint32_t resets;    /* calls of cudaCtxResetPersistingL2Cache so far */
+  /* Its access policy window (cudaAccessPolicyWindow): `share` of 65536 of the lines in the range, chosen by
+   * trace_l2_share, are accessed with priority `hit`, the others with `miss`. 0 bytes: it has none */
+  uint32_t share;
+  uint64_t address, bytes;
+  uint8_t hit, miss; /* trace_l2_priority */
+} trace_l2_controls;
+
+static inline bool trace_l2_controls_some(const trace_l2_controls *c) { return c->set_aside || c->resets || c->bytes; }
+
+/* A share of all lines that does not depend on where they are: those of which this is below it, of 65536. */
+static inline uint32_t trace_l2_share(uint64_t address) {
+  return (uint32_t)(address / TRACE_LINE_BYTES * UINT64_C(0x9e3779b97f4a7c15) >> 48);
+}
 
 struct trace_launch { /* immutable once appended, but for the chunk table behind it */
   char kernel[256];   /* demangled where possible */
@@ -381,6 +411,7 @@ struct trace_launch { /* immutable once appended, but for the chunk table behind
   uint32_t use_count;
   /* that is such an address), and module variables that it names; each once, the first so many */
   trace_use uses[TRACE_USES_MAX];
+  trace_l2_controls l2;
   struct trace_chunks *chunks; /* private to stream.c */
 };
 

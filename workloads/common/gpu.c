@@ -250,6 +250,45 @@ void gpu_allow_shared(gpu_kernel kernel, unsigned bytes) {
               "cuFuncSetAttribute", bytes);
 }
 
+/* CUaccessPolicyWindow, in the 64 bytes of a CUstreamAttrValue. */
+typedef union stream_attribute {
+  char bytes[64];
+  struct {
+    gpu_pointer base;
+    size_t bytes;
+    float share;
+    int hit, miss;
+  } window;
+} stream_attribute;
+enum { WINDOW = 1, PERSISTING_L2_SIZE = 6, STREAMING = 1, PERSISTING = 2 };
+
+/* A function that only some workloads need, and drivers before CUDA 11 do not have. */
+static void find(const char *symbol, void *function) {
+  void *found = dlsym(library, symbol);
+  if (!found) {
+    fprintf(stderr, "libcuda.so.1 has no %s\n", symbol);
+    exit(2);
+  }
+  memcpy(function, &found, sizeof found);
+}
+
+void gpu_keep(gpu_pointer address, size_t bytes, size_t set_aside, double share) {
+  result (*set_limit)(int limit, size_t value), (*set)(stream on, int attribute, const stream_attribute *value);
+  result (*reset)(void);
+  find("cuCtxSetLimit", &set_limit);
+  find("cuStreamSetAttribute", &set);
+  find("cuCtxResetPersistingL2Cache", &reset);
+  stream_attribute value = {{0}};
+  value.window.base = address;
+  value.window.bytes = bytes;
+  value.window.share = (float)share;
+  value.window.hit = bytes ? PERSISTING : 0;
+  value.window.miss = bytes ? STREAMING : 0;
+  check_bytes(set_limit(PERSISTING_L2_SIZE, set_aside), "cuCtxSetLimit", set_aside);
+  check_bytes(set(NULL, WINDOW, &value), "cuStreamSetAttribute", bytes);
+  if (!bytes) check(reset(), "cuCtxResetPersistingL2Cache", "");
+}
+
 int gpu_attribute(int attribute) {
   int value;
   check(driver.DeviceGetAttribute(&value, attribute, device), "cuDeviceGetAttribute", "device 0");

@@ -61,6 +61,9 @@ void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments);
 /* The same with so many bytes of dynamic shared memory; more than 48 KiB have to be allowed for the kernel first. */
 void gpu_launch_shared(gpu_kernel kernel, gpu_shape shape, unsigned shared_bytes, void **arguments);
 void gpu_allow_shared(gpu_kernel kernel, unsigned bytes);
+/* From now on the L2 keeps that range for kernels of this program: a `share` of its lines, 0 to 1, persist in `set_aside`
+ * bytes of it, and the others are streamed. Of 0 bytes: nothing persists any more. For GPUs from 8.0 on. */
+void gpu_keep(gpu_pointer address, size_t bytes, size_t set_aside, double share);
 void gpu_wait(void);
 /* What a benchmark's own clock would measure begins, or ends: what --profile-range counts (cuProfilerStart, ...Stop). */
 void gpu_measure(int begins);

@@ -322,6 +322,15 @@ static int info(const arguments *a, trace_file *file) {
 
 /* ---- dump ---- */
 
+static void dump_l2_controls(const trace_l2_controls *l2, ff_text *out) {
+  static const char *const priorities[] = {"plain", "evict first", "evict last", "normal"};
+  if (l2->set_aside) ff_text_add(out, " with %" PRIu64 " bytes of the L2 set aside", l2->set_aside);
+  if (l2->resets) ff_text_add(out, " after resets: %u", l2->resets);
+  if (l2->bytes)
+    ff_text_add(out, " and a window of %" PRIu64 " bytes at %#" PRIx64 ": %.0f %% %s, others %s", l2->bytes,
+                l2->address, 100.0 * l2->share / TRACE_L2_SHARE, priorities[l2->hit], priorities[l2->miss]);
+}
+
 /* "0-9,12" */
 static void dump_sms(const trace_sms *sms, ff_text *out) {
   uint32_t shown = 0;
@@ -374,6 +383,7 @@ static void dump_operation(const trace_op *op, ff_text *out) {
     if (op->launch->range[0]) ff_text_add(out, " in %s", op->launch->range);
     if (op->launch->site[0]) ff_text_add(out, " at %s", op->launch->site);
     if (op->launch->carve_out) ff_text_add(out, " preferring %u %% shared memory", op->launch->carve_out - 1u);
+    dump_l2_controls(&op->launch->l2, out);
     break;
   case TRACE_OP_EVENT_RECORD:
   case TRACE_OP_STREAM_WAIT:
@@ -406,6 +416,7 @@ static void dump_access(const uint64_t *words, ff_text *out) {
   ff_text_add(out, "%s%s pc %u, %u bytes, mask %08" PRIx64, flags & TRACE_BULK ? "bulk " : "",
               flags & TRACE_ASYNC_COPY ? "copy" : operations[trace_access_operation(words[0])],
               trace_access_pc(words[0]), trace_access_bytes(words[0]), words[1]);
+  if (flags & TRACE_L2_PRIORITY) ff_text_add(out, flags & TRACE_STREAMING ? ", evict first" : ", evict last");
   for (uint32_t i = 0; i < trace_access_lines(words[0]); i++)
     ff_text_add(out, " %#" PRIx64 "/%u/%x", trace_line_address(words[2 + i]), trace_line_lanes(words[2 + i]),
                 trace_line_sectors(words[2 + i]));

@@ -579,7 +579,10 @@ LIBCUDA_CALL(cuCtxGetStreamPriorityRange, (int *least, int *greatest)) {
   return CUDA_SUCCESS;
 }
 
-LIBCUDA_CALL(cuCtxResetPersistingL2Cache, (void)) { return libcuda_enter(); }
+LIBCUDA_CALL(cuCtxResetPersistingL2Cache, (void)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return libcuda_result(engine_l2_reset());
+}
 
 /* ---- the primary context ---- */
 

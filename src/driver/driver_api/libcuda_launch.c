@@ -209,7 +209,6 @@ static CUresult launch(CUfunction function, const unsigned *grid, const unsigned
   return run(&request, extra, caller);
 }
 
-/* Of the attributes those change what happens here: cooperative, and the size of clusters. */
 static CUresult read_config(const CUlaunchConfig *config, CUfunction function, engine_launch *request) {
   if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
   *request = (engine_launch){.function = function,
@@ -218,9 +217,7 @@ static CUresult read_config(const CUlaunchConfig *config, CUfunction function, e
                              .dynamic_shared = config->sharedMemBytes};
   for (unsigned i = 0; i < config->numAttrs; i++) {
     const cudaLaunchAttribute *attribute = &config->attrs[i];
-    if (attribute->id == cudaLaunchAttributeCooperative) request->cooperative = attribute->val.cooperative != 0;
-    if (attribute->id == cudaLaunchAttributeClusterDimension)
-      memcpy(request->cluster, &attribute->val.clusterDim, sizeof request->cluster);
+    LIBCUDA_TRY(libcuda_result(engine_launch_attribute(request, (int)attribute->id, &attribute->val)));
   }
   return CUDA_SUCCESS;
 }

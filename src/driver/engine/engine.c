@@ -670,6 +670,14 @@ cudaError_t engine_limit_get(cudaLimit limit, size_t *value) {
   return cudaSuccess;
 }
 
+cudaError_t engine_l2_reset(void) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  ff_engine.l2_resets[engine_device_current()]++;
+  engine_leave();
+  return cudaSuccess;
+}
+
 cudaError_t engine_limit_set(cudaLimit limit, size_t value) {
   if ((unsigned)limit >= cudaLimitCount) return cudaErrorUnsupportedLimit;
   cudaError_t error = engine_enter();

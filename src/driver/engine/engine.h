@@ -312,6 +312,8 @@ ENGINE_API cudaError_t engine_stream_describe(cudaStream_t stream, engine_stream
 /* What cudaStreamSetAttribute and cuStreamSetAttribute may set: a window, a policy, a priority (brought into its
  * range), a domain, a map of domains. All are kept and told; nothing is simulated by them.
  * cudaErrorInvalidValue: another attribute, or a value outside of what the manual allows. */
+/* No line of the L2 persists any more. */
+ENGINE_API cudaError_t engine_l2_reset(void);
 ENGINE_API cudaError_t engine_stream_set(cudaStream_t stream, int attribute, const cudaLaunchAttributeValue *value);
 ENGINE_API cudaError_t engine_stream_get(cudaStream_t stream, int attribute, cudaLaunchAttributeValue *value);
 ENGINE_API cudaError_t engine_stream_copy_attributes(cudaStream_t to, cudaStream_t from);
@@ -386,6 +388,8 @@ typedef struct engine_launch {
   const void *packed; /* or the whole parameter block */
   size_t packed_bytes;
   bool cooperative;
+  bool has_window; /* `window` is its access policy window; else that of the stream when it is launched */
+  cudaAccessPolicyWindow window;
   exec_grids grids;  /* of engine_grids_run */
   const char *range; /* of NVTX, in which it was made (injection/nvtx.h); NULL: that of the thread that runs it */
   const char *site;  /* in the program, where it was made (engine_site.h); NULL: not known */
@@ -395,6 +399,10 @@ typedef struct engine_launch {
  * beyond what the function allows, or its .maxntid; cudaErrorLaunchOutOfResources: registers;
  * cudaErrorCooperativeLaunchTooLarge. */
 ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
+/* An attribute of a launch that changes what happens here: cooperative, the size of clusters, the access policy window.
+ * Others do nothing. cudaErrorInvalidValue: a window that is none. */
+ENGINE_API cudaError_t engine_launch_attribute(engine_launch *launch, int attribute,
+                                               const cudaLaunchAttributeValue *value);
 /* `count` cooperative launches of one kernel with one shape, each in a stream of another device, which are made as one
  * (engine_grids.c). flags: CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_*. cudaErrorInvalidValue: no launch, more than there
  * are devices, other flags, kernels or shapes that differ; cudaErrorInvalidDeviceFunction: no kernel;

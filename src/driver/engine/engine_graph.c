@@ -54,7 +54,9 @@ static cudaError_t assign_launch(engine_node *node, const engine_node_params *pa
   cudaError_t error = engine_launch_pack_locked(&params->launch, node->device, &info, &packed);
   if (error) return error;
   drop_params(node);
+  cudaAccessPolicyWindow window = node->params.launch.window; /* an attribute of the node, not of what it launches */
   node->params = *params;
+  if (!params->launch.has_window) node->params.launch.window = window;
   node->packed = packed;
   point_arguments(node, &info.kernel);
   return cudaSuccess;

@@ -8,16 +8,16 @@
 
 /* ---- attributes ---- */
 
-static void attribute_set(engine_node *node, int id, const cudaLaunchAttributeValue *value) {
-  if (id == cudaLaunchAttributeCooperative) node->params.launch.cooperative = value->cooperative != 0;
-  if (id == cudaLaunchAttributeClusterDimension)
-    memcpy(node->params.launch.cluster, &value->clusterDim, sizeof node->params.launch.cluster);
+static cudaError_t attribute_set(engine_node *node, int id, const cudaLaunchAttributeValue *value) {
+  cudaError_t error = engine_launch_attribute(&node->params.launch, id, value);
+  if (error) return error;
   for (size_t i = 0; i < node->attributes.count; i++)
     if (node->attributes.items[i].id == id) {
       node->attributes.items[i].value = *value;
-      return;
+      return cudaSuccess;
     }
   FF_PUSH(&node->attributes, ((engine_attribute){id, *value}));
+  return cudaSuccess;
 }
 
 static bool takes_attributes(const engine_node *node) {
@@ -32,6 +32,8 @@ cudaError_t engine_node_attribute(engine_node *node, int attribute, cudaLaunchAt
   if (!takes_attributes(node)) error = cudaErrorInvalidValue;
   for (size_t i = 0; !error && i < node->attributes.count; i++)
     if (node->attributes.items[i].id == attribute) *value = node->attributes.items[i].value;
+  if (!error && attribute == cudaLaunchAttributeAccessPolicyWindow)
+    value->accessPolicyWindow = node->params.launch.window;
   if (!error && attribute == cudaLaunchAttributeCooperative) value->cooperative = node->params.launch.cooperative;
   if (!error && attribute == cudaLaunchAttributeClusterDimension)
     memcpy(&value->clusterDim, node->params.launch.cluster, sizeof node->params.launch.cluster);
@@ -43,7 +45,7 @@ cudaError_t engine_node_set_attribute(engine_node *node, int attribute, const cu
   if (!value || attribute <= 0 || attribute > 16) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (takes_attributes(node)) attribute_set(node, attribute, value);
+  if (takes_attributes(node)) error = attribute_set(node, attribute, value);
   else error = cudaErrorInvalidValue;
   engine_leave();
   return error;
@@ -54,8 +56,11 @@ cudaError_t engine_node_copy_attributes(engine_node *to, engine_node *from) {
   if (error) return error;
   if (!takes_attributes(to) || !takes_attributes(from)) error = cudaErrorInvalidValue;
   for (size_t i = 0; !error && to != from && i < from->attributes.count; i++)
-    attribute_set(to, from->attributes.items[i].id, &from->attributes.items[i].value);
-  if (!error) to->params.launch.cooperative = from->params.launch.cooperative;
+    error = attribute_set(to, from->attributes.items[i].id, &from->attributes.items[i].value);
+  if (!error) {
+    to->params.launch.cooperative = from->params.launch.cooperative;
+    to->params.launch.window = from->params.launch.window;
+  }
   if (!error) memcpy(to->params.launch.cluster, from->params.launch.cluster, sizeof to->params.launch.cluster);
   engine_leave();
   return error;

@@ -306,9 +306,10 @@ typedef struct engine_state {
   bool host_thread_runs;
   pthread_cond_t host_work, host_done;
   engine_host_call *host_first, *host_last;
-  uint32_t host_pending, host_waiting; /* functions that have not returned; threads that wait for some */
-  uint64_t host_queued, host_over;     /* how many there were, and have returned: in that order */
-  struct timespec host_since;          /* when the one that runs was called */
+  uint32_t host_pending, host_waiting;    /* functions that have not returned; threads that wait for some */
+  uint64_t host_queued, host_over;        /* how many there were, and have returned: in that order */
+  struct timespec host_since;             /* when the one that runs was called */
+  uint32_t l2_resets[ENGINE_DEVICES_MAX]; /* calls of cudaCtxResetPersistingL2Cache */
 } engine_state;
 
 extern engine_state ff_engine;

@@ -231,6 +231,23 @@ static bool may_touch_only(const engine_launch *launch, const engine_function_in
   return !kernel->may_wait && !kernel->uses_mbarriers && !kernel->reads_smid;
 }
 
+/* What the launch finds of the program's L2 controls (trace_l2_controls). */
+static void note_l2_controls(trace_l2_controls *l2, const engine_launch *launch, int device) {
+  static const uint8_t priorities[] = {TRACE_L2_NORMAL, TRACE_L2_FIRST, TRACE_L2_LAST}; /* by cudaAccessProperty */
+  const cudaAccessPolicyWindow *window = &launch->window;
+  const exec_memory *memory = ff_engine.memory;
+  uint64_t address = (uint64_t)(uintptr_t)window->base_ptr;
+  const size_t set_aside = ff_engine.limits[device][cudaLimitPersistingL2CacheSize], most = UINT32_MAX; /* of both */
+  l2->set_aside = set_aside < most ? set_aside : most;
+  l2->resets = ff_engine.l2_resets[device];
+  if (!window->num_bytes || !exec_memory_find(memory, address)) return;
+  l2->address = exec_memory_canonical(memory, address);
+  l2->bytes = window->num_bytes < most ? window->num_bytes : most;
+  l2->share = (uint32_t)(window->hitRatio * (float)TRACE_L2_SHARE + 0.5F);
+  l2->hit = priorities[window->hitProp];
+  l2->miss = priorities[window->missProp];
+}
+
 static trace_launch *trace_begin(const engine_launch *launch, const engine_function_info *info, engine_stream *stream,
                                  const void *params, bool touches) {
   trace_launch *traced = NULL;
@@ -249,6 +266,7 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced->kernel_index = launch->function->index - 1;
     traced->carve_out = (uint8_t)(1 + preferred_carve_out(info));
     traced->cooperative = launch->cooperative;
+    note_l2_controls(&traced->l2, launch, stream->device);
     if (info->kernel.reads_smid) traced->smids = engine_stream_sms(stream);
     traced->module = launch->function->home->number;
     traced->symbol = trace_symbol(launch->function->name);
@@ -518,8 +536,10 @@ cudaError_t engine_launch_locked(const engine_launch *launch, engine_declared **
   if (stream->device != engine_device_of(NULL)) return cudaErrorInvalidResourceHandle;
   bool taken;
   engine_node_params node = {.kind = ENGINE_NODE_KERNEL, .launch = *launch};
+  if (!launch->has_window) node.launch.window = stream->attributes.window.accessPolicyWindow;
+  node.launch.has_window = true;
   cudaError_t error = engine_capture_take(stream, &node, true, &taken);
-  return error || taken ? error : engine_deferred_launch(launch, stream, declared);
+  return error || taken ? error : engine_deferred_launch(&node.launch, stream, declared);
 }
 
 engine_launch engine_launch_noted(const engine_launch *launch) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream's attributes (CUDA Runtime API, cudaLaunchAttributeValue): they start with what the manual gives, and are
- * told as they were set. Nothing that is computed or simulated depends on them. */
+ * told as they were set. Simulations see the access policy window. */
 #include <string.h>
 
 #include "driver/engine/engine_internal.h"
@@ -20,6 +20,17 @@ static bool window_valid(const cudaAccessPolicyWindow *window) {
   return window->hitRatio >= 0 && window->hitRatio <= 1 && window->hitProp >= ACCESS_NORMAL &&
          window->hitProp <= ACCESS_PERSISTING && window->missProp >= ACCESS_NORMAL &&
          window->missProp <= ACCESS_STREAMING;
+}
+
+cudaError_t engine_launch_attribute(engine_launch *launch, int attribute, const cudaLaunchAttributeValue *value) {
+  if (attribute == cudaLaunchAttributeCooperative) launch->cooperative = value->cooperative != 0;
+  if (attribute == cudaLaunchAttributeClusterDimension)
+    memcpy(launch->cluster, &value->clusterDim, sizeof launch->cluster);
+  if (attribute != cudaLaunchAttributeAccessPolicyWindow) return cudaSuccess;
+  if (!window_valid(&value->accessPolicyWindow)) return cudaErrorInvalidValue;
+  launch->window = value->accessPolicyWindow;
+  launch->has_window = true;
+  return cudaSuccess;
 }
 
 static int clamp_priority(int priority) {

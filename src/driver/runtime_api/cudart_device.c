@@ -218,7 +218,7 @@ CUDART_API cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) 
 
 CUDART_API cudaError_t cudaProfilerStart(void) { return engine_return(engine_profile(true)); }
 CUDART_API cudaError_t cudaProfilerStop(void) { return engine_return(engine_profile(false)); }
-CUDART_API cudaError_t cudaCtxResetPersistingL2Cache(void) { return engine_return(engine_start()); }
+CUDART_API cudaError_t cudaCtxResetPersistingL2Cache(void) { return engine_return(engine_l2_reset()); }
 
 #if CUDART_MAJOR < 13 /* the names of CUDA 3, which lived until CUDA 12 */
 CUDART_API cudaError_t cudaThreadSynchronize(void);

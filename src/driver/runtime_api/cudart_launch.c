@@ -69,7 +69,6 @@ CUDART_API cudaError_t cudaLaunchCooperativeKernelMultiDevice(const cudaLaunchPa
 }
 #endif
 
-/* Of the attributes those change what happens here: cooperative, and the size of clusters. */
 static cudaError_t read_config(const cudaLaunchConfig_t *config, engine_launch *request) {
   if (config->numAttrs && !config->attrs) return cudaErrorInvalidValue;
   *request = (engine_launch){.grid = {config->gridDim.x, config->gridDim.y, config->gridDim.z},
@@ -77,9 +76,8 @@ static cudaError_t read_config(const cudaLaunchConfig_t *config, engine_launch *
                              .dynamic_shared = config->dynamicSmemBytes};
   for (unsigned i = 0; i < config->numAttrs; i++) {
     const cudaLaunchAttribute *attribute = &config->attrs[i];
-    if (attribute->id == cudaLaunchAttributeCooperative) request->cooperative = attribute->val.cooperative != 0;
-    if (attribute->id == cudaLaunchAttributeClusterDimension)
-      memcpy(request->cluster, &attribute->val.clusterDim, sizeof request->cluster);
+    cudaError_t error = engine_launch_attribute(request, (int)attribute->id, &attribute->val);
+    if (error) return error;
   }
   return cudaSuccess;
 }

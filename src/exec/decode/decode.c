@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "exec/launch/spin.h"
+#include "exec/memory/cache_policy.h"
 #include "ptx/analysis/machine_code.h"
 #include "ptx/syntax/pending.h"
 #include "ptx/rewrite/persistent.h"
@@ -324,15 +325,33 @@ static bool decode_stack(decoder *d) {
   return true;
 }
 
-/* createpolicy: the policy is opaque, and the accesses that name it are carried out without. All are the same here, but
- * for what .cvt is given. */
+/* What createpolicy says: .fractional the share of accesses with the first priority. A share that is not known before
+ * counts as all, and so does a range (.range) of all addresses. */
+static uint64_t policy_of(const ptx_instr *instr) {
+  trace_l2_priority on = ptx_has(instr, PTX_MOD_L2__EVICT_LAST)    ? TRACE_L2_LAST
+                         : ptx_has(instr, PTX_MOD_L2__EVICT_FIRST) ? TRACE_L2_FIRST
+                                                                   : TRACE_L2_PLAIN;
+  bool first = on == TRACE_L2_LAST && ptx_has(instr, PTX_MOD_L2__EVICT_FIRST); /* last, and first for the others */
+  const ptx_operand *share = &instr->operands[1];
+  double part = 1;
+  if (ptx_has(instr, PTX_MOD_FRACTIONAL) && instr->operand_count > 1) {
+    if (share->kind == PTX_OPERAND_F64) memcpy(&part, &share->bits, sizeof part);
+    uint32_t bits = (uint32_t)share->bits;
+    float single;
+    memcpy(&single, &bits, sizeof single);
+    if (share->kind == PTX_OPERAND_F32) part = (double)single;
+  }
+  return cache_policy_make(on, first, part);
+}
+
+/* createpolicy: the policy is opaque to programs, but for what .cvt is given. */
 static bool decode_createpolicy(decoder *d) {
   const ptx_instr *instr = d->instr;
   uint32_t dst, from = 0;
   bool given = ptx_has(instr, PTX_MOD_CVT);
   if (given && (instr->operand_count < 2 || !decode_source(d, &instr->operands[1], PTX_B64, &from))) return false;
   if (!decode_destination(d, &instr->operands[0], PTX_B64, &dst)) return false;
-  if (!given) from = decode_constant(d, 0, 8);
+  if (!given) from = decode_constant(d, policy_of(instr), 8);
   exec_instr *i = decode_move(d, EXEC_MOVE_COPY64);
   i->dst = dst;
   i->src[0] = from;

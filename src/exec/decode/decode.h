@@ -61,6 +61,8 @@ bool decode_bulk_address(decoder *d, const ptx_operand *operand, ptx_space space
 /* Side data of an access of this instruction to one element of the type (of `vector` ones), and the instruction
  * itself. */
 exec_access *decode_new_access(decoder *d, exec_op op, ptx_space space, ptx_type type);
+/* The access has the cache policy that the operand gives. */
+bool decode_cache_policy(decoder *d, exec_access *a, const ptx_operand *policy);
 exec_instr *decode_emit_access(decoder *d, exec_access *a, uint32_t address, bool wide, int64_t add);
 
 /* ---- families: true if the instruction was decoded ---- */

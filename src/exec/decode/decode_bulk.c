@@ -43,7 +43,10 @@ static bool set_rest(decoder *d, exec_bulk *b, uint32_t next) {
   if (instr->operand_count != rest) return decode_fail(d, "%u operands", instr->operand_count);
   if (ptx_has(instr, PTX_MOD_MULTICAST__CLUSTER) && !decode_source(d, &instr->operands[next++], PTX_B16, &b->ranks))
     return false;
-  if (ptx_has(instr, PTX_MOD_L2__CACHE_HINT)) next++;
+  if (ptx_has(instr, PTX_MOD_L2__CACHE_HINT)) {
+    const ptx_operand *policy = &instr->operands[next++];
+    if (!decode_cache_policy(d, &b->from, policy) || !decode_cache_policy(d, &b->to, policy)) return false;
+  }
   return !ptx_has(instr, PTX_MOD_CP_MASK) || decode_source(d, &instr->operands[next], PTX_B16, &b->bytes_mask);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "exec/decode/decode.h"
+#include "exec/memory/cache_policy.h"
 #include "exec/memory/multimem.h"
 
 /* ---- addresses ---- */
@@ -216,7 +217,21 @@ static uint8_t trace_flags(const ptx_instr *instr) {
   if (ptx_has(instr, PTX_MOD_CS) || ptx_has(instr, PTX_MOD_LU) || ptx_has(instr, PTX_MOD_L1__EVICT_FIRST) ||
       ptx_has(instr, PTX_MOD_L1__NO_ALLOCATE))
     flags |= TRACE_STREAMING;
+  if (ptx_has(instr, PTX_MOD_L2__EVICT_FIRST)) flags = cache_policy_flags(flags, TRACE_L2_FIRST);
+  if (ptx_has(instr, PTX_MOD_L2__EVICT_LAST)) flags = cache_policy_flags(flags, TRACE_L2_LAST);
   return flags;
+}
+
+bool decode_cache_policy(decoder *d, exec_access *a, const ptx_operand *policy) {
+  a->hinted = true;
+  return decode_source(d, policy, PTX_B64, &a->policy);
+}
+
+/* It is the last operand where there is one. */
+static bool last_is_policy(decoder *d, exec_access *a) {
+  const ptx_instr *instr = d->instr;
+  if (!ptx_has(instr, PTX_MOD_L2__CACHE_HINT) || instr->operand_count < 3) return true;
+  return decode_cache_policy(d, a, &instr->operands[instr->operand_count - 1]);
 }
 
 /* A vector of 8 or 16 bytes that goes past the first-level cache: a device moves it in one piece. The manual promises
@@ -352,6 +367,7 @@ bool decode_memory(decoder *d) {
   bool wide;
   int64_t add;
   if (!decode_address(d, address, space, &base, &wide, &add) || !data_slots(d, data, a, load, type)) return false;
+  if (!last_is_policy(d, a)) return false;
   uint64_t near = 0;
   if (!wide && space == PTX_SPACE_CONST && !short_space(d, ptx_instr_space(instr), &near)) return false;
   if (near) {
@@ -414,7 +430,7 @@ static bool atomic_element(decoder *d, ptx_mod op, ptx_type type, uint32_t eleme
   a->slot_bytes = (uint8_t)exec_type_slot(type);
   bool wide;
   int64_t add;
-  if (!decode_address(d, &instr->operands[next], space, &base, &wide, &add)) return false;
+  if (!decode_address(d, &instr->operands[next], space, &base, &wide, &add) || !last_is_policy(d, a)) return false;
   if (!decode_source(d, data_operand(&instr->operands[next + 1], element), type, &a->data[0])) return false;
   a->compare = a->data[0];
   if (op == PTX_MOD_CAS) { /* atom.cas d, [a], b, c: c is stored if the cell equals b */
@@ -554,6 +570,7 @@ bool decode_async_copy(decoder *d) {
   if (!decode_address(d, &instr->operands[1], PTX_SPACE_GLOBAL, &global, &wide_global, &copy->global_offset))
     return false;
   if (!wide_global) return decode_fail(d, "a 32-bit global address");
+  if (!last_is_policy(d, from)) return false;
   copy->wide_shared = wide;
   from->wide = 1;
   to->wide = wide;

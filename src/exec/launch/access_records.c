@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "exec/launch/spin.h"
 #include "exec/memory/access.h"
+#include "exec/memory/cache_policy.h"
 #include "trace/coalesce.h"
 #include "trace/footprint.h"
 
@@ -136,10 +137,21 @@ static void make_canonical(const exec_memory *memory, uint64_t *lines, uint32_t 
   }
 }
 
-/* `lines` are what begin_access returned, filled. */
-static inline void end_access(const core_warp *w, uint64_t *lines, uint32_t count) {
+/* By a cache policy, which is of the warp's first active lane, for the access's first line. */
+static void add_priority(const core_warp *w, const exec_access *a, uint64_t *words) {
+  uint64_t policy = exec_u64(&w->x, a->policy)[__builtin_ctz(w->active)];
+  trace_l2_priority priority = cache_policy_priority(policy, trace_line_address(words[2]));
+  if (priority == TRACE_L2_PLAIN) return;
+  uint8_t flags = cache_policy_flags((uint8_t)trace_access_flags(words[0]), priority);
+  words[0] = (words[0] & ~(UINT64_C(0x7f) << 9)) | (uint64_t)flags << 9;
+}
+
+/* `lines` are what begin_access returned for instruction i, filled. */
+static inline void end_access(const core_warp *w, const exec_instr *i, uint64_t *lines, uint32_t count) {
   const exec_memory *memory = w->launch->memory;
+  const exec_access *a = i->side;
   if (__builtin_expect(!exec_memory_arena(memory)->plain, false)) make_canonical(memory, lines, count);
+  if (__builtin_expect(a->hinted, false) && w->trace) add_priority(w, a, lines - 2);
   if (!w->trace) footprint_access(w->touched, lines - 2);
 }
 
@@ -172,7 +184,7 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
     at[n] = trace_line(line, (uint32_t)((end - low) / bytes), sectors);
     w->sectors += trace_sector_count(sectors);
   }
-  end_access(w, at, lines);
+  end_access(w, i, at, lines);
 }
 
 void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask) {
@@ -182,7 +194,7 @@ void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_
   uint64_t places[PLACES_WORDS], *at = begin_access(w, i, mask, 1, trace_plain_passes(bytes, mask), places);
   *at = trace_line(line, (uint32_t)__builtin_popcount(mask), sectors);
   w->sectors += trace_sector_count(sectors);
-  end_access(w, at, 1);
+  end_access(w, i, at, 1);
 }
 
 void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes,
@@ -196,7 +208,7 @@ void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value,
     at[n] = trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]);
     w->sectors += trace_sector_count(set.sectors[n]);
   }
-  end_access(w, at, set.count);
+  end_access(w, i, at, set.count);
 }
 
 /* Addresses that nothing is allocated at are left out. */

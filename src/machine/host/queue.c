@@ -296,6 +296,7 @@ static void launch_ready(streams *q, node *n, ps time) {
                 .block_threads = (uint32_t)threads,
                 .block_registers = registers,
                 .block_shared = shared,
+                .l2 = l->l2,
                 .carve_out = allocation_carve_out(q->spec, threads, registers, shared, l->carve_out - 1)};
   n->kernel = k;
   k->lines = lines_of_kernel(q->observer, l, k->counters);

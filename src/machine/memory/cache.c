@@ -4,7 +4,8 @@
  * Sets of few ways keep a byte of each tag's hash and an age for each way, side by side, so that all ways are compared
  * at once; only a way whose byte agrees is looked at. Sets of many ways are searched through a hash of the tags, with
  * each set's lines in a ring in order of use. Both replace the same line: the least recently used one, empty lines
- * first. The ages of a set's ways are 0 to ways - 1, each once (cache_set_is_whole). */
+ * first. The ages of a set's ways are 0 to ways - 1, each once (cache_set_is_whole). Where lines have priorities
+ * (cache_take_ranked) these come before use: at most so many lines of a set as the caller says are LAST. */
 #include "machine/memory/cache.h"
 
 #include <string.h>
@@ -195,11 +196,10 @@ void cache_retag(cache *c, uint32_t set, cache_line *line, uint64_t tag) {
   *line = (cache_line){.tag = tag};
 }
 
-void cache_take_hashed(cache *c, uint32_t set, uint64_t tag, cache_taken *t) {
-  t->line = find_hashed(c, set, tag);
-  t->fresh = !t->line;
-  if (t->line) return;
-  cache_line *line = t->line = cache_victim(c, set, &t->old_tag);
+/* The set's line becomes that of `tag`. */
+static void replace(cache *c, uint32_t set, cache_line *line, uint64_t tag, cache_taken *t) {
+  t->line = line;
+  t->old_tag = line->tag;
   t->old_dirty = line->dirty;
   ps ready = line->ready;
   uint8_t pending = line->pending;
@@ -207,6 +207,77 @@ void cache_take_hashed(cache *c, uint32_t set, uint64_t tag, cache_taken *t) {
   line->ready = ready;
   line->pending = pending;
 }
+
+void cache_take_hashed(cache *c, uint32_t set, uint64_t tag, cache_taken *t) {
+  t->line = find_hashed(c, set, tag);
+  t->fresh = !t->line;
+  if (!t->line) replace(c, set, cache_victim(c, set, &t->old_tag), tag, t);
+}
+
+/* ---- priorities ---- */
+
+/* The set's line that is `age` steps older than its youngest. */
+static cache_line *line_of_age(const cache *c, uint32_t set, uint32_t age) {
+  if (!c->few) {
+    uint32_t index = c->rings[head_of(c, set)].older;
+    while (age--) index = c->rings[index].older;
+    return &c->lines[index];
+  }
+  uint64_t way = cache_ways_with(c, cache_ages(c, set), (uint8_t)age);
+  return &c->lines[(uint64_t)set * c->ways + (uint32_t)__builtin_ctzll(way)];
+}
+
+/* What a set has of each priority, and the oldest line of it. */
+typedef struct ranks {
+  cache_line *empty, *oldest[TRACE_L2_NORMAL];
+  uint32_t lasts;
+} ranks;
+
+static ranks ranks_of(const cache *c, uint32_t set) {
+  ranks r = {0};
+  for (uint32_t age = 0; age < c->ways; age++) {
+    cache_line *line = line_of_age(c, set, age);
+    if (!line->tag) r.empty = line;
+    else r.oldest[line->priority] = line;
+    r.lasts += line->tag && line->priority == TRACE_L2_LAST;
+  }
+  return r;
+}
+
+static cache_line *ranked_victim(const cache *c, uint32_t set, trace_l2_priority priority, uint32_t lasts) {
+  ranks r = ranks_of(c, set);
+  if (r.empty) return r.empty;
+  if (priority == TRACE_L2_LAST && r.lasts >= lasts && r.lasts) return r.oldest[TRACE_L2_LAST];
+  if (r.oldest[TRACE_L2_FIRST]) return r.oldest[TRACE_L2_FIRST];
+  return r.oldest[TRACE_L2_PLAIN] ? r.oldest[TRACE_L2_PLAIN] : r.oldest[TRACE_L2_LAST];
+}
+
+/* A line that was found, or that replaced another, is accessed with this priority. */
+static void rank(cache *c, uint32_t set, cache_line *line, trace_l2_priority priority, uint32_t lasts) {
+  if (priority == TRACE_L2_PLAIN || priority == line->priority) return;
+  if (priority == TRACE_L2_NORMAL || (priority == TRACE_L2_LAST && !lasts)) priority = TRACE_L2_PLAIN;
+  if (priority == TRACE_L2_LAST) {
+    ranks r = ranks_of(c, set);
+    if (r.lasts >= lasts) r.oldest[TRACE_L2_LAST]->priority = TRACE_L2_PLAIN;
+  }
+  line->priority = (uint8_t)priority;
+}
+
+void cache_take_ranked(cache *c, uint32_t set, uint64_t tag, trace_l2_priority priority, uint32_t lasts,
+                       cache_taken *t) {
+  c->ranks = true;
+  t->line = cache_find(c, set, tag);
+  t->fresh = !t->line;
+  if (t->fresh) replace(c, set, ranked_victim(c, set, priority, lasts), tag, t);
+  rank(c, set, t->line, priority, lasts);
+}
+
+void cache_forget_last(cache *c) {
+  for (uint64_t l = 0; c->ranks && l < lines_of(c); l++)
+    if (c->lines[l].priority == TRACE_L2_LAST) c->lines[l].priority = TRACE_L2_PLAIN;
+}
+
+/* ---- both again ---- */
 
 void cache_drop(cache *c, uint64_t first_tag, uint64_t count) {
   for (uint32_t set = 0; set < c->sets.by; set++)

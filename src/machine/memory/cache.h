@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "machine/time.h"
+#include "trace/stream.h"
 
 static inline uint32_t sector_count(uint32_t mask) { /* of four sectors */
   static const uint8_t counts[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
@@ -21,6 +22,7 @@ typedef struct cache_line {
   uint64_t tag;                  /* 0: empty */
   ps ready;                      /* when the pending sectors arrive */
   uint8_t valid, dirty, pending; /* sector masks; pending is part of valid */
+  uint8_t priority;              /* trace_l2_priority: PLAIN, FIRST or LAST; of an empty line PLAIN */
   uint32_t filled;               /* machines with stacks: versions_now when it became this line */
 } cache_line;
 enum { CACHE_FEW_WAYS = 64 };
@@ -45,6 +47,7 @@ typedef struct cache {
   uint32_t half; /* few ways: 8, 16, 32 or 64, no less than `ways` */
   uint32_t bucket_mask;
   uint32_t dirty_ways; /* with `dirt`: of a set, how many may be */
+  bool ranks;          /* a line may have a priority: cache_take_ranked */
 } cache;
 void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways);
 /* From now on this share of each set's lines may be dirty, at least one. For a cache that keeps its size. */
@@ -175,6 +178,13 @@ __attribute__((always_inline)) static inline void cache_prefetch_near(const cach
   __builtin_prefetch(&c->lines[at - 1]);
 }
 
+/* cache_take for a cache in which lines have priorities, and for an access with one: of a set's lines those that are
+ * FIRST go first, and at most `lasts` that are LAST go last; another one becomes LAST in the place of the oldest of
+ * these. A line that is found keeps its priority if `priority` is PLAIN. */
+void cache_take_ranked(cache *c, uint32_t set, uint64_t tag, trace_l2_priority priority, uint32_t lasts,
+                       cache_taken *t);
+void cache_forget_last(cache *c); /* no line is LAST any more */
+
 void cache_take_hashed(cache *c, uint32_t set, uint64_t tag, cache_taken *t); /* a cache of many ways */
 bool cache_set_is_whole(const cache *c, uint32_t set); /* of few ways: their ages are 0 to ways - 1, each once */
 
@@ -203,7 +213,7 @@ __attribute__((always_inline)) static inline void cache_take(cache *c, uint32_t 
   cache_use_way(c, set, way);
   FF_CHECK_DEEP(cache_set_is_whole(c, set));
   line->tag = tag;
-  line->valid = line->dirty = 0;
+  line->valid = line->dirty = line->priority = 0;
   line->filled = 0;
 }
 

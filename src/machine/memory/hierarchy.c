@@ -155,11 +155,23 @@ typedef struct found {
   uint64_t back_tag;     /* this one */
 } found;
 
+/* Of the lines that a slice may have LAST, what is for this set: they are dealt out evenly. */
+static uint32_t lasts_of_set(const memory *y, const cache *c, uint32_t set) {
+  return (uint32_t)((set + 1) * y->lasts / c->sets.by - set * y->lasts / c->sets.by);
+}
+
+__attribute__((noinline)) static void take_ranked(const memory *y, cache *c, const line_place *p,
+                                                  trace_l2_priority priority, cache_taken *taken) {
+  cache_take_ranked(c, p->set, p->tag, priority, lasts_of_set(y, c, p->set), taken);
+}
+
 /* The line of p->tag in the slice, or one that becomes it: then its `ready` and `pending` are still of what was asked
  * before this, and may have no time yet. */
-static inline void find_line(const memory *y, l2_slice *slice, const line_place *p, uint32_t sectors, found *f) {
+static inline void find_line(const memory *y, l2_slice *slice, const line_place *p, uint32_t sectors,
+                             trace_l2_priority priority, found *f) {
   cache_taken taken;
-  cache_take(&slice->cache, p->set, p->tag, &taken);
+  if (__builtin_expect(priority || slice->cache.ranks, 0)) take_ranked(y, &slice->cache, p, priority, &taken);
+  else cache_take(&slice->cache, p->set, p->tag, &taken);
   cache_line *line = f->line = taken.line;
   f->fresh = taken.fresh;
   if (taken.fresh) {
@@ -174,8 +186,9 @@ static inline void find_line(const memory *y, l2_slice *slice, const line_place 
 
 /* At the line's own slice: what is written there is dirty; where a set has no more lines that may be, another one is
  * written back for it. */
-static inline void find_home(const memory *y, const line_place *p, uint32_t sectors, trace_access_op op, found *f) {
-  find_line(y, p->slice, p, sectors, f);
+static inline void find_home(const memory *y, const line_place *p, uint32_t sectors, trace_access_op op,
+                             trace_l2_priority priority, found *f) {
+  find_line(y, p->slice, p, sectors, priority, f);
   f->back = 0;
   if ((op == TRACE_STORE || op == TRACE_ATOMIC) && !y->spec->l2_write_through)
     f->back = cache_write(&p->slice->cache, p->set, f->line, (uint8_t)sectors, &f->back_tag);
@@ -280,13 +293,15 @@ __attribute__((always_inline)) static inline void find_way(const memory *y, cons
   uint32_t sectors = r->sectors;
   bool load = r->op == TRACE_LOAD;
   if (load && way->far) {
-    find_line(y, twin(y, p), p, sectors, &way->copy);
+    /* what persists is the line, not its copy */
+    trace_l2_priority priority = r->priority == TRACE_L2_LAST ? TRACE_L2_PLAIN : (trace_l2_priority)r->priority;
+    find_line(y, twin(y, p), p, sectors, priority, &way->copy);
     sectors = way->copy.missing;
   } else if (!load) {
     way->uncopy = cache_find(&twin(y, p)->cache, p->set, p->tag);
     if (way->uncopy) way->uncopy->valid &= (uint8_t)~sectors;
   }
-  if (sectors) find_home(y, p, sectors, r->op, &way->own);
+  if (sectors) find_home(y, p, sectors, r->op, (trace_l2_priority)r->priority, &way->own);
   *turn = (l2_turn){.sectors = way->far ? (uint8_t)sector_count(sectors) : 0,
                     .there = (r->sm & 1) ^ !load,
                     .at = r->ask + y->t->l2_there + (load ? y->t->side : 0)};
@@ -366,7 +381,7 @@ static inline ps l2_two_sides(memory *y, const request *r, const line_place *p) 
 static inline ps l2_at(memory *y, const request *r, const line_place *p) {
   if (y->crossing) return l2_two_sides(y, r, p);
   found f;
-  find_home(y, p, r->sectors, r->op, &f);
+  find_home(y, p, r->sectors, r->op, (trace_l2_priority)r->priority, &f);
   ps side = side_latency(y, r);
   return l2_home(y, p, r, &f, r->ask + y->t->l2_there + side / 2, r->at + y->t->l2_there + side / 2) + y->t->l2_back +
          side - side / 2;
@@ -422,11 +437,14 @@ ps channel_take(memory *y, uint64_t physical, ps at) {
 void l2_warm(memory *y, uint64_t physical, uint32_t sectors, trace_access_op op) {
   line_place p = l2_place(y, physical);
   uint64_t old_tag;
-  cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
-  if (!line) cache_retag(&p.slice->cache, p.set, line = cache_victim(&p.slice->cache, p.set, &old_tag), p.tag);
+  cache_taken taken;
+  cache *c = &p.slice->cache;
+  if (c->ranks) take_ranked(y, c, &p, TRACE_L2_PLAIN, &taken);
+  cache_line *line = cache_find(c, p.set, p.tag);
+  if (!line) cache_retag(c, p.set, line = cache_victim(c, p.set, &old_tag), p.tag);
   line->valid |= (uint8_t)sectors;
   if ((op == TRACE_STORE || op == TRACE_ATOMIC) && !y->spec->l2_write_through)
-    cache_write(&p.slice->cache, p.set, line, (uint8_t)sectors, &old_tag);
+    cache_write(c, p.set, line, (uint8_t)sectors, &old_tag);
 }
 
 /* A range that is larger than the L2 is looked for by its lines. */
@@ -442,6 +460,27 @@ void l2_discard_frames(memory *y, uint64_t physical, uint64_t bytes) {
     return;
   }
   for (uint64_t a = physical; a < physical + bytes; a += TRACE_LINE_BYTES) l2_drop(y, a);
+}
+
+void l2_control(memory *y, const trace_l2_controls *controls, uint32_t *resets) {
+  if (!y->ranks) return;
+  const machine_spec *spec = y->spec;
+  uint64_t slice = spec->l2_bytes / spec->l2_slices / TRACE_LINE_BYTES, most = slice * 3 / 4;
+  uint64_t lines = controls->set_aside / spec->l2_slices / TRACE_LINE_BYTES;
+  y->lasts = !controls->set_aside || lines > most ? most : lines;
+  if (*resets == controls->resets) return;
+  *resets = controls->resets;
+  for (uint64_t i = 0; i < spec->l2_slices; i++) cache_forget_last(&y->slices[i].cache);
+}
+
+trace_l2_priority l2_priority(const memory *y, const trace_l2_controls *controls, uint64_t access, uint64_t address) {
+  if (!y->ranks) return TRACE_L2_PLAIN;
+  uint32_t flags = trace_access_flags(access);
+  if (flags & TRACE_L2_PRIORITY) return flags & TRACE_STREAMING ? TRACE_L2_FIRST : TRACE_L2_LAST;
+  if (address - (controls->address & ~UINT64_C(127)) >= controls->bytes) return TRACE_L2_PLAIN;
+  uint8_t priority = trace_l2_share(address) < controls->share ? controls->hit : controls->miss;
+  if (priority == TRACE_L2_LAST && !controls->set_aside) return TRACE_L2_PLAIN;
+  return (trace_l2_priority)priority;
 }
 
 void l2_flush(memory *y) {

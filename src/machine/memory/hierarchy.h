@@ -63,6 +63,10 @@ typedef struct memory {
   uint64_t side_mask, granule; /* of an L2 of two sides: its parity is the side; pieces that stay on one */
   uint32_t row_shift;          /* log2 of row_bytes */
   uint32_t bank_bits;          /* of a bank's number, which those of the row's permute; 0: they do not */
+  /* What the program has set aside of each slice for lines that persist, in lines: at most three quarters; whether the
+   * machine has such controls (8.0 and later) */
+  uint64_t lasts;
+  bool ranks;
   /* Lines that are to be in the L2 by now come into it before any are dropped (sample_settle); NULL: none are late */
   void (*settle)(void *context);
   void *settle_context;
@@ -75,6 +79,7 @@ typedef struct request {
   uint32_t sm;             /* that asks */
   trace_access_op op;
   bool bypass_l1;
+  uint8_t priority; /* trace_l2_priority: in the L2 */
   ps ask, at;
   const tally *tally;
   const struct stack_instance *instance; /* that makes it in a stack; NULL */
@@ -126,6 +131,11 @@ void l2_discard(memory *y, uint64_t address, uint64_t bytes);
 bool l2_has_any(memory *y, uint64_t address, uint64_t bytes); /* a line of the range; for checks */
 /* The line is used, at no time and uncounted: what it finds missing is there then, what goes for it is in memory. */
 void l2_warm(memory *y, uint64_t physical, uint32_t sectors, trace_access_op op);
+/* A kernel begins that finds these controls; *resets: what its program's last kernel found. */
+void l2_control(memory *y, const trace_l2_controls *controls, uint32_t *resets);
+/* The priority that an access of that kernel has in the L2, on a machine with ranks: its instruction's, else that of
+ * the window in which the line (a virtual address) lies. */
+trace_l2_priority l2_priority(const memory *y, const trace_l2_controls *controls, uint64_t access, uint64_t address);
 void l2_flush(memory *y);               /* empty; what was dirty is in memory */
 bool l1_drop(sm *m, uint64_t physical); /* one line; false: it was not there */
 bool l2_drop(memory *y, uint64_t physical);

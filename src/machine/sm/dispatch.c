@@ -436,6 +436,7 @@ void kernel_begin(dispatcher *q, kernel *k, ps time) {
   if (q->d->borrow) idle_sharing_kernel_begin(q->lent, time);
   clear_caches(q, k);
   if (q->flushed) l2_flush(q->flushed);
+  l2_control(q->memory, &k->l2, &q->l2_resets);
   if (q->learner->learns) learner_kernel(q->learner, k->launch, time);
   k->next = NULL;
   if (q->queue_last) q->queue_last->next = k;

@@ -33,12 +33,14 @@ typedef struct dispatcher {
   struct observer *observer;
   struct learner *learner;
   struct sampler *sampler; /* that launches may be skipped for; NULL: every launch is timed */
-  struct memory *flushed;  /* whose L2 is empty when a kernel begins; NULL: kernels find what was there */
+  struct memory *memory;
+  struct memory *flushed; /* whose L2 is empty when a kernel begins; NULL: kernels find what was there */
   /* its own state */
   kernel *queue_first, *queue_last; /* kernels with blocks to start */
   kernel *running;                  /* all that have begun and not ended */
   kernel_time kernels;
   uint32_t next_sm, running_blocks;
+  uint32_t l2_resets;             /* of its last kernel's trace_l2_controls */
   uint32_t held;                  /* of these: async.h */
   uint64_t thread_limit, threads; /* MPS: resident threads that it may have, and has; 0: any number */
   FF_VEC(block *) blocks;         /* all that were ever made, */

@@ -110,7 +110,8 @@ static uint64_t add(round_sm *q, warp *w, const request *r, ps hold, ps translat
                                            .address = r->address,
                                            .translated = translated,
                                            .tally = tally_below(q, r->tally),
-                                           .lanes = r->lanes,
+                                           .lanes = (uint16_t)r->lanes,
+                                           .priority = r->priority,
                                            .sectors = (uint8_t)r->sectors,
                                            .op = (uint8_t)r->op,
                                            .kind = ROUND_LINE};

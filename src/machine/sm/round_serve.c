@@ -166,6 +166,7 @@ static request request_below(const round_asked *c, const round_request *e, const
                    .lanes = e->lanes,
                    .sm = c->sm,
                    .op = (trace_access_op)e->op,
+                   .priority = e->priority,
                    .ask = e->ask,
                    .at = e->at,
                    .tally = tally};

@@ -41,8 +41,8 @@ typedef struct round_request {
    * translation is there, and until that is known, before when it is not. */
   ps answer;
   tally tally;
-  uint32_t lanes; /* WALK: pager_leaf */
-  uint8_t sectors, op, kind;
+  uint16_t lanes; /* WALK: pager_leaf */
+  uint8_t sectors, op, kind, priority;
   bool answered;
 } round_request;
 

@@ -144,6 +144,7 @@ typedef struct kernel {
   uint32_t warps_per_block, block_threads;
   uint64_t block_registers, block_shared;
   uint64_t carve_out;             /* shared memory of an SM on which its blocks find no others */
+  trace_l2_controls l2;           /* that it finds */
   ps began, ended, longest_block; /* longest_block: of those that are over */
   struct kernel *next;            /* in the dispatcher's queue, or among the running ones */
 } kernel;

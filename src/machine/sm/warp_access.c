@@ -182,6 +182,13 @@ __attribute__((always_inline)) static inline bool translate(progress *p, uint64_
   return result == TRANSLATION_DONE;
 }
 
+/* An access without a priority of its own, in a kernel without a window, has none. */
+__attribute__((always_inline)) static inline void rank(const progress *p, uint64_t word, uint64_t line, request *r) {
+  const trace_l2_controls *l2 = &p->k->l2;
+  if (__builtin_expect(l2->bytes || trace_access_flags(word) & TRACE_L2_PRIORITY, 0))
+    r->priority = (uint8_t)l2_priority(p->path->memory, l2, word, trace_line_address(line));
+}
+
 /* In a round. false: later, or (`stops`) in none. */
 static bool round_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   access_path *a = p->path;
@@ -196,6 +203,7 @@ static bool round_line(progress *p, uint64_t word, uint64_t line, ps ready) {
                .ask = p->at,
                .at = ready > p->at && ready < ROUND_OPEN ? ready : p->at,
                .tally = &p->tally};
+  rank(p, word, line, &r);
   ps accepted, data, translated = ready < ROUND_OPEN ? 0 : ready;
   if (!round_access(a->round, a->memory, p->w, &r, p->hold, translated, &accepted, &data)) return false;
   round_note(a->pager, p->unit, address, p->at);
@@ -216,6 +224,7 @@ __attribute__((always_inline)) static inline void send_line(progress *p, uint64_
                .ask = p->at,
                .at = ready > p->at ? ready : p->at,
                .tally = &p->tally};
+  rank(p, word, line, &r);
   if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(a->pager, p->unit, r.address);
   else pager_gpu_read(a->pager, p->unit, r.address);
   r.address = physical_address(a->map, r.address);

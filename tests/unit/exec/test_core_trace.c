@@ -29,7 +29,10 @@ static void add_access(ff_text *text, const uint64_t *word) {
               trace_access_flags(*word) & TRACE_BYPASS_L1 ? " bypass" : "",
               trace_access_flags(*word) & TRACE_READ_ONLY ? " nc" : "",
               trace_access_flags(*word) & TRACE_RETURNS ? " returns" : "",
-              trace_access_flags(*word) & TRACE_STREAMING ? " streaming" : "",
+              trace_access_flags(*word) & TRACE_L2_PRIORITY
+                  ? trace_access_flags(*word) & TRACE_STREAMING ? " first" : " last"
+              : trace_access_flags(*word) & TRACE_STREAMING ? " streaming"
+                                                            : "",
               trace_access_flags(*word) & TRACE_ASYNC_COPY ? " copy" : "",
               trace_access_flags(*word) & TRACE_BULK ? " bulk" : "", trace_access_bytes(*word), trace_access_pc(*word),
               (uint32_t)word[1]);
@@ -392,6 +395,65 @@ static void test_prefetch(void **state) {
           32, 0, "run 8\nprefetch 1 pc 7 mask 3: 0/1/1 8000/1/1\nrun 2\nexit\n");
 }
 
+/* Priorities in the L2: of the instruction, of a policy that PTX makes, of one that a program has as a number. */
+static void test_cache_hints(void **state) {
+  compare("",
+          "createpolicy.fractional.L2::evict_last.b64 %rd1; ld.global.L2::cache_hint.u32 %r1, [%out], %rd1;"
+          "createpolicy.fractional.L2::evict_first.b64 %rd2, 1.0; st.global.L2::cache_hint.u32 [%out+128], 7, %rd2;"
+          "mov.u64 %rd3, 0x14f0000000000000; atom.global.add.L2::cache_hint.u32 %r2, [%out+256], 1, %rd3;"
+          "mov.u64 %rd4, 0x1000000000000000; ld.global.L2::cache_hint.u32 %r3, [%out+384], %rd4;"
+          "prefetch.global.L2::evict_last [%out+512]; st.global.u32 [%out], %r2;",
+          1, 0,
+          "run 4\nload last 4 pc 3 mask 1: 0/1/1\nrun 2\nstore first 4 pc 5 mask 1: 80/1/1\n"
+          "run 2\natomic returns last 4 pc 7 mask 1: 100/1/1\nrun 2\nload 4 pc 9 mask 1: 180/1/1\n"
+          "run 1\nprefetch last 1 pc 10 mask 1: 200/1/1\nwait 1\nrun 1\nstore 4 pc 11 mask 1: 0/1/1\nrun 1\nexit\n");
+}
+
+/* A share of the lines, which is the same ones for every access: of 512 lines about a half. */
+static uint32_t lines_with(kernel_test *t, uint64_t out, bool *chosen) {
+  stream s = begin(t, 1, 16);
+  run(t, "k", 1, 512, out, 0);
+  trace_launch_finish(s.launch);
+  trace_op_append(s.program, &(trace_op){.kind = TRACE_OP_END});
+  const trace_op *op = trace_reader_next_op(s.reader);
+  trace_chunk *chunk = trace_reader_chunk(s.reader, op->launch, 0);
+  uint32_t count = 0;
+  for (uint32_t w = 0; w < 16; w++) {
+    trace_cursor cursor;
+    const uint64_t *word;
+    trace_cursor_open(s.reader, chunk, w, &cursor);
+    while (word = trace_cursor_next(s.reader, &cursor), trace_word_kind(*word) != TRACE_EXIT) {
+      if (trace_word_kind(*word) != TRACE_ACCESS) continue;
+      bool last = trace_access_flags(*word) & TRACE_L2_PRIORITY;
+      assert_true(!last || !(trace_access_flags(*word) & TRACE_STREAMING));
+      chosen[count++] = last;
+    }
+  }
+  trace_reader_release(s.reader, chunk);
+  trace_reader_next_op(s.reader);
+  trace_reader_free(s.reader);
+  trace_program_free(s.program);
+  t->trace = NULL;
+  return count;
+}
+static void test_a_share_of_the_lines(void **state) {
+  /* warp w goes through lines w, w + 16, ... of 512 */
+  kernel_test *t =
+      open_body("", "createpolicy.fractional.L2::evict_last.b64 %rd1, 0.5;"
+                    "mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd2, %out; mov.u32 %r2, 0;"
+                    "L: ld.global.L2::cache_hint.u32 %r3, [%rd2], %rd1; add.s64 %rd2, %rd2, 2048;"
+                    "add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 32; @%p1 bra L;");
+  uint64_t out = buffer(t, 65536);
+  bool first[512], second[512];
+  assert_int_equal(lines_with(t, out, first), 512);
+  assert_int_equal(lines_with(t, out, second), 512);
+  assert_memory_equal(first, second, sizeof first);
+  uint32_t chosen = 0;
+  for (int i = 0; i < 512; i++) chosen += first[i];
+  assert_in_range(chosen, 240, 272);
+  close_ptx(t);
+}
+
 static void test_units(void **state) {
   compare(
       "",
@@ -651,6 +713,8 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_copy_groups),
                                           cmocka_unit_test(test_shared_passes),
                                           cmocka_unit_test(test_parameters),
                                           cmocka_unit_test(test_prefetch),
+                                          cmocka_unit_test(test_cache_hints),
+                                          cmocka_unit_test(test_a_share_of_the_lines),
                                           cmocka_unit_test(test_units),
                                           cmocka_unit_test(test_barriers),
                                           cmocka_unit_test(test_divergence_and_calls),

@@ -58,6 +58,7 @@ typedef struct rig_kernel {
   void (*warp)(trace_writer *w, uint64_t block, uint32_t warp, const void *context);
   const void *context;
   const char *name;
+  trace_l2_controls l2;
   uint32_t use_count; /* what it declares */
   trace_use uses[4];
 } rig_kernel;
@@ -222,6 +223,7 @@ static inline trace_launch *rig_launch_begin(rig *r, rig_kernel k) {
   l->shared_bytes = k.shared_bytes;
   l->carve_out = (uint8_t)k.carve_out;
   l->smids = k.smids;
+  l->l2 = k.l2;
   l->use_count = k.use_count;
   memcpy(l->uses, k.uses, sizeof k.uses);
   rig_op(r, (trace_op){.kind = TRACE_OP_LAUNCH, .stream = k.stream, .launch = l});

@@ -490,6 +490,77 @@ static void test_cache(void **state) {
   random_cache(4, 100);
 }
 
+/* Lines with priorities against a list of each set's lines, the youngest first. */
+static void random_ranks(uint64_t sets, uint64_t ways) {
+  typedef struct own {
+    uint64_t tag;
+    uint32_t priority;
+  } own;
+  cache c;
+  memset(&c, 0, sizeof c);
+  arena a = {0};
+  cache_init(&c, &a, sets * ways * TRACE_LINE_BYTES, ways);
+  own *lists = ff_alloc(sets * ways * sizeof *lists); /* tag 0: behind the last */
+  for (int step = 0; step < 20000; step++) {
+    uint64_t tag = 1 + random_below(sets * ways * 3 / 2 + 1);
+    uint32_t set = (uint32_t)(tag % sets), priority = (uint32_t)random_below(4);
+    uint32_t lasts = (uint32_t)random_below(ways + 1), count = 0, have = 0, at, victim = UINT32_MAX;
+    own *list = &lists[set * ways], line = {tag, TRACE_L2_PLAIN};
+    cache_taken taken;
+    cache_take_ranked(&c, set, tag, (trace_l2_priority)priority, lasts, &taken);
+    for (at = 0; at < ways && list[at].tag && list[at].tag != tag; at++) {}
+    bool found = at < ways && list[at].tag;
+    for (; count < ways && list[count].tag; count++) have += list[count].priority == TRACE_L2_LAST;
+    assert_int_equal(taken.fresh, !found);
+    assert_int_equal(taken.line->tag, tag);
+    if (!found && count == ways) { /* one has to go */
+      const uint32_t order[] = {TRACE_L2_FIRST, TRACE_L2_PLAIN, TRACE_L2_LAST};
+      bool in_place = priority == TRACE_L2_LAST && have >= lasts && have;
+      for (int o = in_place ? 2 : 0; o < 3 && victim == UINT32_MAX; o++)
+        for (uint32_t i = 0; i < ways; i++)
+          if (list[i].priority == order[o]) victim = i;
+      assert_int_equal(taken.old_tag, list[victim].tag);
+      at = victim;
+    } else if (!found) {
+      assert_int_equal(taken.old_tag, 0);
+      at = count;
+    }
+    if (found) line = list[at];
+    memmove(&list[1], &list[0], at * sizeof *list);
+    list[0] = line;
+    if (priority == line.priority) {
+      /* it stays */
+    } else if (priority == TRACE_L2_LAST && lasts) {
+      uint32_t oldest = 0, others = 0;
+      for (uint32_t i = 0; i < ways; i++)
+        if (list[i].tag && list[i].priority == TRACE_L2_LAST) oldest = i, others++;
+      if (others >= lasts) list[oldest].priority = TRACE_L2_PLAIN;
+      list[0].priority = TRACE_L2_LAST;
+    } else if (priority == TRACE_L2_FIRST) {
+      list[0].priority = TRACE_L2_FIRST;
+    } else if (priority == TRACE_L2_NORMAL || (priority == TRACE_L2_LAST && !lasts)) {
+      list[0].priority = TRACE_L2_PLAIN;
+    }
+    assert_int_equal(taken.line->priority, list[0].priority);
+    if (step % 4000 == 3999) {
+      cache_forget_last(&c);
+      for (uint64_t i = 0; i < sets * ways; i++)
+        if (lists[i].priority == TRACE_L2_LAST) lists[i].priority = TRACE_L2_PLAIN;
+    }
+  }
+  free(lists);
+  arena_free(&a);
+}
+
+static void test_ranks(void **state) {
+  random_ranks(1, 1);
+  random_ranks(7, 4);
+  random_ranks(5, 16);
+  random_ranks(3, 17);
+  random_ranks(2, 64);
+  random_ranks(2, 70);
+}
+
 static void test_division(void **state) {
   uint64_t by[] = {1, 2, 3, 5, 7, 12, 64, 80, 96, 511, 4096, 4095, 123457, UINT64_C(1) << 33, (UINT64_C(1) << 33) + 1};
   for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
@@ -517,6 +588,7 @@ int main(void) {
       cmocka_unit_test(test_lru),
       cmocka_unit_test(test_lru_census),
       cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_ranks),
       cmocka_unit_test(test_division),
       cmocka_unit_test(test_dirty_lines),
   };
