@@ -263,7 +263,7 @@ ps round_translate(round_sm *q, gmmu *g, uint64_t address, const pager_unit *uni
                                            .answer = least > look.at ? least : look.at,
                                            .translated = look.entry ? translated : look.key,
                                            .tally = tally_below(q, tally),
-                                           .lanes = look.leaf};
+                                           .lanes = (uint16_t)look.leaf};
   *taking_at(q, number) = (round_taking){.turn = turn > ask ? turn : ask, .slot = ROUND_NO_SLOT, .foreseen = foreseen};
   goes_out(q, number, 0);
   if (look.entry) return ready;
