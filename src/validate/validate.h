@@ -91,8 +91,8 @@ void validate_choose(validate_table *table, const validate_choice *choice);
  * differ. */
 double validate_printed(const char *text, const char *quantity, const char *unit);
 /* The value of the quantity "COUNTER", of the run, or "COUNTER of KERNEL", of a launch of that kernel on average: in
- * microseconds, milliseconds, KiB, MiB or "cycles of N MHz" where that is the unit, else as it is counted.
- * VALIDATE_NONE: no such counter or kernel. */
+ * microseconds, milliseconds, KiB, MiB or "cycles of N MHz" where that is the unit, else as it is counted. "cycles of N
+ * MHz + M": and M more, which the measurement has and the counter has not. VALIDATE_NONE: no such counter or kernel. */
 double validate_counted(const sim_result *result, const char *quantity, const char *unit);
 /* Of what the row asks for; `result` may be NULL. */
 double validate_value(const validate_row *row, const char *printed, const sim_result *result);

@@ -44,28 +44,39 @@ static double counter_value(const sim_counters *c, const char *name, size_t leng
   return VALIDATE_NONE;
 }
 
-/* Of time in picoseconds, bytes, or what is counted. */
-static double unit_of(const char *unit) {
+/* A value in the unit: what is counted (picoseconds, bytes), divided by `size`, and `more`. */
+typedef struct scale {
+  double size, more;
+} scale;
+
+static scale scale_of(const char *unit) {
   static const struct {
     const char *name;
     double size;
   } units[] = {{"us", 1e6}, {"ms", 1e9}, {"KiB", 1024}, {"MiB", 1048576}};
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-    if (!strcmp(unit, units[i].name)) return units[i].size;
-  double mhz;
-  int end = 0;
-  if (sscanf(unit, "cycles of %lf MHz%n", &mhz, &end) == 1 && end && !unit[end] && mhz > 0) return 1e6 / mhz;
-  return 1;
+    if (!strcmp(unit, units[i].name)) return (scale){units[i].size, 0};
+  double mhz, more = 0;
+  int end = 0, end_of_more = 0;
+  int read = sscanf(unit, "cycles of %lf MHz%n + %lf%n", &mhz, &end, &more, &end_of_more);
+  if (read == 2) end = end_of_more;
+  if (read >= 1 && end && !unit[end] && mhz > 0) return (scale){1e6 / mhz, more};
+  return (scale){1, 0};
+}
+
+static double scaled(double counted, double launches, const char *unit) {
+  scale s = scale_of(unit);
+  return counted / s.size / launches + s.more;
 }
 
 double validate_counted(const sim_result *result, const char *quantity, const char *unit) {
   const char *of = strstr(quantity, " of ");
   size_t length = of ? (size_t)(of - quantity) : strlen(quantity);
-  if (!of) return counter_value(&result->counters, quantity, length) / unit_of(unit);
+  if (!of) return scaled(counter_value(&result->counters, quantity, length), 1, unit);
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     const sim_counters *c = &result->kernels[i].counters;
     if (!strcmp(result->kernels[i].name, of + 4) && c->launches)
-      return counter_value(c, quantity, length) / unit_of(unit) / (double)c->launches;
+      return scaled(counter_value(c, quantity, length), (double)c->launches, unit);
   }
   return VALIDATE_NONE;
 }

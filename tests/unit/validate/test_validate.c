@@ -106,6 +106,10 @@ static void counted(void **state) {
   assert_true(validate_counted(&r, "time_ps of add", "us") == 5);
   assert_true(validate_counted(&r, "time_ps of add_again", "us") == 2); /* of one launch */
   assert_true(validate_counted(&r, "time_ps of add", "cycles of 1600 MHz") == 8000);
+  assert_true(validate_counted(&r, "time_ps of add", "cycles of 1600 MHz + 50.5") == 8050.5);
+  assert_true(validate_counted(&r, "time_ps of add_again", "cycles of 1600 MHz + 5") == 3205); /* each launch */
+  assert_true(validate_counted(&r, "time_ps of add", "cycles of 1600 MHz + ") == 5000000);
+  assert_true(validate_counted(&r, "time_ps of add", "cycles of 1600 MHz + 5 x") == 5000000);
   assert_true(validate_counted(&r, "time_ps of add", "cycles of 0 MHz") == 5000000); /* as it is counted */
   assert_true(validate_counted(&r, "time_ps of add", "cycles of 1600 MHz or so") == 5000000);
   assert_true(isnan(validate_counted(&r, "time_ps of sub", "us")) && isnan(validate_counted(&r, "time of add", "us")));
