@@ -76,8 +76,8 @@ enum { VERSION_AT = 8 };
 static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u32, what may be other than 0 */
   const uint32_t version = TRACE_FILE_PLAIN + w->marked + 2u * w->notes + 4u * w->units + 8u * w->sites +
                            16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged +
-                            256u * w->far + 512u * w->footprints + 1024u * w->halves + 2048u * w->minmax +
-                            4096u * w->priorities;
+                           256u * w->far + 512u * w->footprints + 1024u * w->halves + 2048u * w->minmax +
+                           4096u * w->priorities;
   to[0] = (uint8_t)version;
   to[1] = (uint8_t)(version >> 8);
 }

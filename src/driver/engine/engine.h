@@ -309,11 +309,12 @@ typedef struct engine_stream_info {
   engine_green *green;
 } engine_stream_info;
 ENGINE_API cudaError_t engine_stream_describe(cudaStream_t stream, engine_stream_info *info);
-/* What cudaStreamSetAttribute and cuStreamSetAttribute may set: a window, a policy, a priority (brought into its
- * range), a domain, a map of domains. All are kept and told; nothing is simulated by them.
- * cudaErrorInvalidValue: another attribute, or a value outside of what the manual allows. */
 /* No line of the L2 persists any more. */
 ENGINE_API cudaError_t engine_l2_reset(void);
+/* What cudaStreamSetAttribute and cuStreamSetAttribute may set: a window, a policy, a priority (brought into its
+ * range), a domain, a map of domains. All are kept and told; the window alone is simulated. A window larger than the
+ * device's accessPolicyMaxWindowSize is taken as it is. cudaErrorInvalidValue: another attribute, or a value outside of
+ * what the manual allows. */
 ENGINE_API cudaError_t engine_stream_set(cudaStream_t stream, int attribute, const cudaLaunchAttributeValue *value);
 ENGINE_API cudaError_t engine_stream_get(cudaStream_t stream, int attribute, cudaLaunchAttributeValue *value);
 ENGINE_API cudaError_t engine_stream_copy_attributes(cudaStream_t to, cudaStream_t from);

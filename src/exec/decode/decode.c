@@ -328,10 +328,12 @@ static bool decode_stack(decoder *d) {
 /* What createpolicy says: .fractional the share of accesses with the first priority. A share that is not known before
  * counts as all, and so does a range (.range) of all addresses. */
 static uint64_t policy_of(const ptx_instr *instr) {
-  trace_l2_priority on = ptx_has(instr, PTX_MOD_L2__EVICT_LAST)    ? TRACE_L2_LAST
-                         : ptx_has(instr, PTX_MOD_L2__EVICT_FIRST) ? TRACE_L2_FIRST
-                                                                   : TRACE_L2_PLAIN;
-  bool first = on == TRACE_L2_LAST && ptx_has(instr, PTX_MOD_L2__EVICT_FIRST); /* last, and first for the others */
+  bool last = ptx_has(instr, PTX_MOD_L2__EVICT_LAST), first = ptx_has(instr, PTX_MOD_L2__EVICT_FIRST);
+  /* The second priority, of the other accesses, is evict_first or evict_unchanged. Which of these two comes first is
+   * not known here: it is taken for evict_first, as evict_unchanged is what the others have without a second one. */
+  bool plain = ptx_has(instr, PTX_MOD_L2__EVICT_NORMAL);
+  trace_l2_priority on = last ? TRACE_L2_LAST : first && !plain ? TRACE_L2_FIRST : TRACE_L2_PLAIN;
+  if (on == TRACE_L2_FIRST) first = false;
   const ptx_operand *share = &instr->operands[1];
   double part = 1;
   if (ptx_has(instr, PTX_MOD_FRACTIONAL) && instr->operand_count > 1) {

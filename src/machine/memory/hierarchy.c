@@ -439,7 +439,10 @@ void l2_warm(memory *y, uint64_t physical, uint32_t sectors, trace_access_op op)
   uint64_t old_tag;
   cache_taken taken;
   cache *c = &p.slice->cache;
-  if (c->ranks) take_ranked(y, c, &p, TRACE_L2_PLAIN, &taken);
+  if (c->ranks) {
+    take_ranked(y, c, &p, TRACE_L2_PLAIN, &taken);
+    if (taken.fresh) taken.line->pending = 0, taken.line->ready = 0;
+  }
   cache_line *line = cache_find(c, p.set, p.tag);
   if (!line) cache_retag(c, p.set, line = cache_victim(c, p.set, &old_tag), p.tag);
   line->valid |= (uint8_t)sectors;
@@ -468,7 +471,8 @@ void l2_control(memory *y, const trace_l2_controls *controls, uint32_t *resets) 
   uint64_t slice = spec->l2_bytes / spec->l2_slices / TRACE_LINE_BYTES, most = slice * 3 / 4;
   uint64_t lines = controls->set_aside / spec->l2_slices / TRACE_LINE_BYTES;
   y->lasts = !controls->set_aside || lines > most ? most : lines;
-  if (*resets == controls->resets) return;
+  /* a launch of before it, on another stream, may begin later */
+  if ((int32_t)(controls->resets - *resets) <= 0) return;
   *resets = controls->resets;
   for (uint64_t i = 0; i < spec->l2_slices; i++) cache_forget_last(&y->slices[i].cache);
 }
@@ -477,7 +481,8 @@ trace_l2_priority l2_priority(const memory *y, const trace_l2_controls *controls
   if (!y->ranks) return TRACE_L2_PLAIN;
   uint32_t flags = trace_access_flags(access);
   if (flags & TRACE_L2_PRIORITY) return flags & TRACE_STREAMING ? TRACE_L2_FIRST : TRACE_L2_LAST;
-  if (address - (controls->address & ~UINT64_C(127)) >= controls->bytes) return TRACE_L2_PLAIN;
+  uint64_t before = controls->address & (TRACE_LINE_BYTES - 1); /* of its first line: whole lines have a priority */
+  if (address - (controls->address - before) >= controls->bytes + before) return TRACE_L2_PLAIN;
   uint8_t priority = trace_l2_share(address) < controls->share ? controls->hit : controls->miss;
   if (priority == TRACE_L2_LAST && !controls->set_aside) return TRACE_L2_PLAIN;
   return (trace_l2_priority)priority;

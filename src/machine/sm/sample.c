@@ -50,10 +50,15 @@ void sample_launch_free(sample_launch *launch) {
 
 /* ---- kinds ---- */
 
+static bool same_controls(const trace_l2_controls *a, const trace_l2_controls *b) {
+  return a->set_aside == b->set_aside && a->bytes == b->bytes && a->share == b->share && a->hit == b->hit &&
+         a->miss == b->miss;
+}
+
 static bool same_kind(const sample_kind *a, const sample_kind *b) {
   return a->counters == b->counters && a->sms == b->sms && a->blocks == b->blocks && a->kernel == b->kernel &&
          !memcmp(a->grid, b->grid, sizeof a->grid) && !memcmp(a->block, b->block, sizeof a->block) &&
-         a->shared_bytes == b->shared_bytes;
+         a->shared_bytes == b->shared_bytes && same_controls(&a->l2, &b->l2);
 }
 
 static uint32_t kind_of(sampler *s, const kernel *k) {
@@ -64,7 +69,8 @@ static uint32_t kind_of(sampler *s, const kernel *k) {
                         .kernel = l->kernel_index,
                         .grid = {l->grid[0], l->grid[1], l->grid[2]},
                         .block = {l->block[0], l->block[1], l->block[2]},
-                        .shared_bytes = k->block_shared};
+                        .shared_bytes = k->block_shared,
+                        .l2 = l->l2};
   uint64_t hash = (k->blocks * 31 + l->kernel_index) * UINT64_C(0x9e3779b97f4a7c15);
   uint32_t *bucket = &s->buckets[hash >> 54];
   for (uint32_t i = *bucket; i; i = s->kinds.items[i].next)

@@ -101,7 +101,8 @@ typedef struct sample_kind {
   uint64_t blocks;
   uint32_t kernel, grid[3], block[3];
   uint64_t shared_bytes;
-  uint32_t next; /* in its bucket */
+  trace_l2_controls l2; /* but for the window's address and the resets */
+  uint32_t next;        /* in its bucket */
   sample_tries tries;
   sample_groups groups;
   /* the group of the last launches that were read or timed, as an index, and how many these are */

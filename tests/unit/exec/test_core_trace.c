@@ -2,6 +2,8 @@
 /* The access stream of known kernels, record by record. */
 #include "core_harness.h"
 
+#include "exec/memory/cache_policy.h"
+
 typedef struct stream {
   trace_program *program;
   trace_reader *reader;
@@ -409,6 +411,31 @@ static void test_cache_hints(void **state) {
           "run 1\nprefetch last 1 pc 10 mask 1: 200/1/1\nwait 1\nrun 1\nstore 4 pc 11 mask 1: 0/1/1\nrun 1\nexit\n");
 }
 
+/* The lines of a share have the first priority that a policy names, the others the second. */
+static void test_two_priorities(void **state) {
+  static const struct {
+    const char *names;
+    trace_l2_priority on, other;
+  } rows[] = {{"evict_last.L2::evict_first", TRACE_L2_LAST, TRACE_L2_FIRST},
+              {"evict_last.L2::evict_unchanged", TRACE_L2_LAST, TRACE_L2_PLAIN},
+              {"evict_normal.L2::evict_first", TRACE_L2_PLAIN, TRACE_L2_FIRST},
+              {"evict_first.L2::evict_unchanged", TRACE_L2_FIRST, TRACE_L2_PLAIN},
+              {"evict_first", TRACE_L2_FIRST, TRACE_L2_PLAIN}};
+  for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
+    ff_text body = {0};
+    ff_text_add(&body, "createpolicy.fractional.L2::%s.b64 %%rd1, 0.25; st.global.u64 [%%out], %%rd1;", rows[n].names);
+    kernel_test *t = open_body("", body.chars);
+    uint64_t out = buffer(t, 64), policy;
+    run(t, "k", 1, 1, out, 0);
+    memcpy(&policy, u64_at(out), sizeof policy);
+    for (uint64_t line = 0; line < 64 * 128; line += 128)
+      assert_int_equal(cache_policy_priority(policy, line),
+                       trace_l2_share(line) < TRACE_L2_SHARE / 4 ? rows[n].on : rows[n].other);
+    close_ptx(t);
+    free(body.chars);
+  }
+}
+
 /* A share of the lines, which is the same ones for every access: of 512 lines about a half. */
 static uint32_t lines_with(kernel_test *t, uint64_t out, bool *chosen) {
   stream s = begin(t, 1, 16);
@@ -714,6 +741,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(test_copy_groups),
                                           cmocka_unit_test(test_parameters),
                                           cmocka_unit_test(test_prefetch),
                                           cmocka_unit_test(test_cache_hints),
+                                          cmocka_unit_test(test_two_priorities),
                                           cmocka_unit_test(test_a_share_of_the_lines),
                                           cmocka_unit_test(test_units),
                                           cmocka_unit_test(test_barriers),

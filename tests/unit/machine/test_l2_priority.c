@@ -115,6 +115,33 @@ static void test_resets(void **state) {
   assert_in_range(read_by(&r, "again"), WHOLE / 2, WHOLE / 2 + TABLES);
 }
 
+/* A launch of before the reset may begin behind one of after it: what has come to stay since then stays. */
+static void test_a_reset_counts_once(void **state) {
+  trace_l2_controls old = window(WHOLE / 2, 0, 1, TRACE_L2_LAST), new = window(WHOLE / 2, WHOLE / 2, 1, TRACE_L2_LAST);
+  new.resets = 1;
+  rig r;
+  open_rig(&r, ampere);
+  launch(&r, reads(KEPT, WHOLE / 2), new, "first");
+  launch(&r, reads(STREAM, WHOLE / 4), old, "late");
+  launch(&r, reads(STREAM, 2 * WHOLE), new, "stream");
+  launch(&r, reads(KEPT, WHOLE / 2), new, "again");
+  assert_in_range(read_by(&r, "again"), 0, TABLES);
+}
+
+/* A window has whole lines, those that it begins and ends in among them. */
+static void test_ends_of_a_window(void **state) {
+  trace_l2_controls inside = window(WHOLE / 2, WHOLE / 2 - 96, 1, TRACE_L2_LAST);
+  inside.address += 64;
+  assert_in_range(again(ampere, WHOLE / 2, inside, inside), 0, TABLES);
+  trace_l2_controls two = {.set_aside = WHOLE / 2, .address = KEPT + 64, .bytes = 128, .share = TRACE_L2_SHARE};
+  memory y = {.ranks = true};
+  two.hit = TRACE_L2_LAST;
+  const uint64_t load = TRACE_ACCESS;
+  assert_int_equal(l2_priority(&y, &two, load, KEPT), TRACE_L2_LAST);
+  assert_int_equal(l2_priority(&y, &two, load, KEPT + 128), TRACE_L2_LAST);
+  assert_int_equal(l2_priority(&y, &two, load, KEPT + 256), TRACE_L2_PLAIN);
+}
+
 /* Twice as much as is set aside: each line that persists pushes out the oldest one, which comes up next. With half of
  * the lines those persist whose sets have no more of them than room. */
 static void test_more_than_is_set_aside(void **state) {
@@ -172,11 +199,33 @@ static void test_stores(void **state) {
   rig_close(&r);
 }
 
+/* Many SMs on several threads, all of whose counters are those of one thread. */
+static sim_counters together(uint32_t count) {
+  rig r;
+  threads = count;
+  open_rig(&r, ampere);
+  threads = 0;
+  trace_l2_controls half = window(WHOLE / 2, WHOLE / 2, 0.7, TRACE_L2_LAST);
+  for (uint64_t i = 0; i < 6; i++) {
+    range what = reads(i % 2 ? STREAM : KEPT, WHOLE / 2 + i * 96 * KIB);
+    rig_launch(&r,
+               (rig_kernel){.blocks = 8, .warps = 4, .warp = go_through, .context = &what, .l2 = half, .name = "k"});
+  }
+  sim_counters counters = rig_finish(&r)->counters;
+  rig_close(&r);
+  return counters;
+}
+
 static void test_in_rounds(void **state) {
   threads = 2;
   test_what_persists(state);
   test_hints(state);
   threads = 0;
+  const sim_counters one = together(1);
+  for (uint32_t count = 2; count <= 3; count++) {
+    const sim_counters more = together(count);
+    assert_memory_equal(&one, &more, sizeof one);
+  }
 }
 
 /* ---- two sides ---- */
@@ -193,10 +242,15 @@ static void test_two_sides(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_what_persists), cmocka_unit_test(test_where_there_is_none),
-      cmocka_unit_test(test_resets),        cmocka_unit_test(test_more_than_is_set_aside),
-      cmocka_unit_test(test_hints),         cmocka_unit_test(test_stores),
-      cmocka_unit_test(test_in_rounds),     cmocka_unit_test(test_two_sides)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_persists),
+                                     cmocka_unit_test(test_where_there_is_none),
+                                     cmocka_unit_test(test_a_reset_counts_once),
+                                     cmocka_unit_test(test_ends_of_a_window),
+                                     cmocka_unit_test(test_resets),
+                                     cmocka_unit_test(test_more_than_is_set_aside),
+                                     cmocka_unit_test(test_hints),
+                                     cmocka_unit_test(test_stores),
+                                     cmocka_unit_test(test_in_rounds),
+                                     cmocka_unit_test(test_two_sides)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
