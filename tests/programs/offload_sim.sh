@@ -162,7 +162,7 @@ expect_status 0
 refused 64 "for one number of stacks, not for 8 and 4" km.fft --machine tom --memory copy+stack_count=8,copy --map oracle
 head -c $(($(stat -c %s km.fft) * 3 / 4)) km.fft >cut.fft
 sim cut.fft --machine tom --offload controlled --map learned
-expect_status 0
+expect_status 2
 expect_out "incomplete"
 { head -c 2000 km.fft; printf XXXX; tail -c +2005 km.fft; } >damaged.fft
 sim damaged.fft --machine tom --offload controlled --map oracle

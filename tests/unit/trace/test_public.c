@@ -587,7 +587,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\1\20\0\0\0\0\0\0", 16); /* a format that there is not */
+  spill("FFTRACE\n\1\40\0\0\0\0\0\0", 16); /* a format that there is not */
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
