@@ -6,11 +6,12 @@
  * All are numbers of 32 bits; functions and variables are given by their index in the module. A file is believed if it
  * is whole (a checksum) and for this module and build; its numbers are compared with the module's before they are
  * used. */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include "exec/decode/facts_store.h"
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "base/kept.h"
 #include "ptx/module.h"
 
+#define FORMAT 1                        /* of the file, and of what the facts mean: another number for another one */
 #define SMALLEST_TEXT ((size_t)1 << 20) /* what is read in less than 20 ms is not kept */
 #define MAX_FILES 256u
 #define MAX_BYTES (UINT64_C(64) << 20)
@@ -44,38 +46,90 @@ typedef struct record {
 
 /* ---- the key ---- */
 
-/* The file that this code is in: another build may find other facts. */
-static bool identify(uint64_t identity[3]) {
+/* The identity of this code: another build may find other facts. The file may be another one by now, so what the linker
+ * wrote into the code itself (the GNU build id) is asked first. */
+
+/* The description of the build id's note, in a segment of notes; NULL: it has none. */
+static const unsigned char *build_id_in(const unsigned char *notes, size_t room, uint32_t *bytes) {
+  ElfW(Nhdr) note;
+  while (room >= sizeof note) {
+    memcpy(&note, notes, sizeof note);
+    size_t name = ((size_t)note.n_namesz + 3) & ~(size_t)3, rest = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+    if (room - sizeof note < name || room - sizeof note - name < rest) return NULL;
+    *bytes = note.n_descsz;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(notes + sizeof note, "GNU", 4))
+      return notes + sizeof note + name;
+    notes += sizeof note + name + rest;
+    room -= sizeof note + name + rest;
+  }
+  return NULL;
+}
+
+static bool holds(const struct dl_phdr_info *object, uintptr_t address) {
+  for (size_t n = 0; n < object->dlpi_phnum; n++) {
+    const ElfW(Phdr) *part = &object->dlpi_phdr[n];
+    if (part->p_type == PT_LOAD && address - (object->dlpi_addr + part->p_vaddr) < part->p_memsz) return true;
+  }
+  return false;
+}
+
+static bool hash_file(XXH3_state_t *state);
+
+/* Of the loaded object that this code is in; `state` takes its build id. */
+static int hash_build_id(struct dl_phdr_info *object, size_t size, void *state) {
+  if (!holds(object, (uintptr_t)hash_file)) return 0;
+  for (size_t n = 0; n < object->dlpi_phnum; n++) {
+    const ElfW(Phdr) *part = &object->dlpi_phdr[n];
+    uint32_t bytes = 0;
+    const unsigned char *notes = (const unsigned char *)(uintptr_t)(object->dlpi_addr + part->p_vaddr);
+    const unsigned char *id = part->p_type == PT_NOTE ? build_id_in(notes, part->p_memsz, &bytes) : NULL;
+    if (!id || !bytes) continue;
+    XXH3_128bits_update(state, id, bytes);
+    return 1;
+  }
+  return 0;
+}
+
+static bool hash_file(XXH3_state_t *state) {
   Dl_info object;
   struct stat s;
-  if (!dladdr((const void *)(uintptr_t)identify, &object) || !object.dli_fname || stat(object.dli_fname, &s))
+  if (!dladdr((const void *)(uintptr_t)hash_file, &object) || !object.dli_fname || stat(object.dli_fname, &s))
     return false;
-  identity[0] = (uint64_t)s.st_size;
-  identity[1] = (uint64_t)s.st_mtim.tv_sec;
-  identity[2] = (uint64_t)s.st_mtim.tv_nsec;
+  uint64_t identity[3] = {(uint64_t)s.st_size, (uint64_t)s.st_mtim.tv_sec, (uint64_t)s.st_mtim.tv_nsec};
+  XXH3_128bits_update(state, identity, sizeof identity);
   return true;
+}
+
+static bool hash_build(XXH3_state_t *state) {
+  uint32_t format = FORMAT;
+  XXH3_128bits_update(state, &format, sizeof format);
+  return dl_iterate_phdr(hash_build_id, state) || hash_file(state);
+}
+
+static void hash_texts(XXH3_state_t *state, ptx_module *const *texts, uint32_t count) {
+  for (uint32_t m = 0; m < count; m++) {
+    uint64_t length = texts[m]->text_length;
+    XXH3_128bits_update(state, &length, sizeof length);
+    XXH3_128bits_update(state, texts[m]->text, length);
+  }
 }
 
 /* False: the module is small, or all of it was read at once. */
 static bool make_key(ptx_module *module, key *made) {
   uint32_t count;
   ptx_module *const *texts = ptx_module_made_of(&module, &count);
-  uint64_t identity[3];
   size_t bytes = 0;
   for (uint32_t m = 0; texts && m < count; m++) bytes += texts[m]->text_length;
-  if (bytes < SMALLEST_TEXT || !identify(identity)) return false;
-  XXH3_state_t *state = XXH3_createState();
+  XXH3_state_t *state = bytes < SMALLEST_TEXT ? NULL : XXH3_createState();
   if (!state) return false;
   XXH3_128bits_reset(state);
-  XXH3_128bits_update(state, identity, sizeof identity);
-  for (uint32_t m = 0; m < count; m++) {
-    uint64_t length = texts[m]->text_length;
-    XXH3_128bits_update(state, &length, sizeof length);
-    XXH3_128bits_update(state, texts[m]->text, length);
+  bool good = hash_build(state);
+  if (good) {
+    hash_texts(state, texts, count);
+    made->hash = XXH3_128bits_digest(state);
   }
-  made->hash = XXH3_128bits_digest(state);
   XXH3_freeState(state);
-  return true;
+  return good;
 }
 
 static bool path_of(const key *k, char *path, size_t room) {
@@ -97,16 +151,18 @@ static void put_record(numbers *out, const record *r) {
 
 static bool is_own(const ptx_var *var) { return var->func != NULL; }
 
-/* False: it has variables of its own, which are there only while it is read. */
-static bool put_facts(numbers *out, uint32_t func, const exec_facts *f) {
+/* False: it has variables of its own, which are there only while it is read; or it is a kernel, whose registers follow
+ * from a limit that the text does not have (-maxrregcount). */
+static bool put_facts(numbers *out, const ptx_func *of, const exec_facts *f) {
+  if (of->entry) return false;
   for (uint32_t v = 0; v < f->var_count; v++)
     if (is_own(f->vars[v])) return false;
   uint32_t flags = (f->waits ? WAITS : 0) | (f->waits_in_loop ? WAITS_IN_LOOP : 0) | (f->reads_smid ? READS_SMID : 0) |
                    (f->reads_reserved ? READS_RESERVED : 0) | (f->pulls ? PULLS : 0) |
                    (f->uses_mbarriers ? MBARRIERS : 0) | (f->prints ? PRINTS : 0) | (f->launches ? LAUNCHES : 0) |
                    (f->calls_indirect ? CALLS_INDIRECT : 0) | (f->allocates ? ALLOCATES : 0);
-  put_record(out, &(record){func, f->instr_count, f->registers, f->local_bytes, f->stack_bytes, flags, f->callee_count,
-                            f->var_count, f->taken_count});
+  put_record(out, &(record){of->index, f->instr_count, f->registers, f->local_bytes, f->stack_bytes, flags,
+                            f->callee_count, f->var_count, f->taken_count});
   for (uint32_t n = 0; n < f->callee_count; n++) FF_PUSH(out, f->callees[n]->index);
   for (uint32_t n = 0; n < f->var_count; n++) FF_PUSH(out, f->vars[n]->index);
   for (uint32_t n = 0; n < f->taken_count; n++) FF_PUSH(out, f->taken[n]->index);
@@ -120,7 +176,7 @@ void exec_facts_keep(ptx_module *module, exec_facts *const *of, const ptx_func *
   numbers out = {0};
   for (size_t n = 0; n < sizeof(head) / sizeof(uint32_t); n++) FF_PUSH(&out, 0);
   uint32_t records = 0;
-  for (uint32_t f = 0; f < module->func_count; f++) records += of[f] && put_facts(&out, f, of[f]);
+  for (uint32_t f = 0; f < module->func_count; f++) records += of[f] && put_facts(&out, module->funcs[f], of[f]);
   for (uint32_t n = 0; n < taken_count; n++) FF_PUSH(&out, taken[n]->index);
   size_t bytes = out.count * sizeof *out.items;
   if (bytes <= MAX_FILE) {
@@ -202,7 +258,7 @@ static bool read_record(reader *r, exec_facts **of) {
   const uint32_t *callees = take(r, known.callees, r->module->func_count);
   const uint32_t *vars = callees ? take(r, known.vars, r->module->var_count) : NULL;
   const uint32_t *taken = vars ? take(r, known.taken, r->module->func_count) : NULL;
-  if (!taken || known.func >= r->module->func_count) return false;
+  if (!taken || known.func >= r->module->func_count || r->module->funcs[known.func]->entry) return false;
   if (of && !of[known.func]) of[known.func] = facts_of(r->module, &known, callees, vars, taken);
   return true;
 }

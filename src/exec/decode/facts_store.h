@@ -3,8 +3,9 @@
  *
  * A kernel that calls functions by their address may reach every function whose address the module takes: what it needs
  * (registers, stack, shared memory) is known once all of them have been read, which takes 20 ms per MB of PTX. The file
- * is named by the texts that the module is made of and by the build of farfault. Functions with shared variables of
- * their own are not in it. */
+ * is named by the texts that the module is made of and by the build of farfault. Kernels are not in it, as a limit of
+ * registers that they were given from outside would have to be in the name, and neither are functions with shared
+ * variables of their own. */
 #ifndef FF_EXEC_DECODE_FACTS_STORE_H
 #define FF_EXEC_DECODE_FACTS_STORE_H
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules of which a kernel may reach much and calls little: bodies that it does not call are not kept, what is known
- * of them is found again on disk by the next process, and a damaged file is as good as none. */
+ * of them is found again on disk by the next process, and a damaged file, or that of
+ * another build, is as good as none. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -246,9 +249,106 @@ static void without_a_folder(void **state) {
   setenv("XDG_CACHE_HOME", home, 1);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bodies_are_given_back), cmocka_unit_test(found_again),
-                                     cmocka_unit_test(damaged), cmocka_unit_test(small_is_not_kept),
-                                     cmocka_unit_test(without_a_folder)};
+static ff_text wide; /* a module with a kernel that keeps 70 values at a time */
+
+static void write_wide(void) {
+  ff_text_add_bytes(&wide, text.chars, text.length);
+  ff_text_add(&wide, ".entry wide(.param .u64 p) {\n .reg .b64 %%d<3>; .reg .b32 %%a; .reg .b32 %%t<80>;\n"
+                     " ld.param.u64 %%d1, [p]; mov.u32 %%a, 1;\n");
+  for (int n = 0; n < 70; n++) ff_text_add(&wide, " ld.global.u32 %%t%d, [%%d1+%d];\n", n, 4 * n);
+  for (int n = 0; n < 70; n++) ff_text_add(&wide, " xor.b32 %%a, %%a, %%t%d;\n", n);
+  ff_text_add(&wide, " P: .callprototype (.reg .b32 r) _ (.reg .b32 x);\n call (%%a), %%d1, (%%a), P;\n ret;\n}\n");
+}
+
+/* Registers of the kernel `wide`, where `k` is launched first if `after` says so. */
+static uint32_t registers_of_wide(uint32_t limit, bool after) {
+  ptx_module *module = parse_module(&wide);
+  exec_program *program;
+  exec_kernel *kernel;
+  ff_error error = {0};
+  ptx_find_func(module, "wide")->maxnreg = limit;
+  assert_int_equal(exec_program_create(module, memory, &program, &error), FF_OK);
+  if (after) assert_int_equal(exec_program_kernel(program, "k", &kernel, &error), FF_OK);
+  assert_int_equal(exec_program_kernel(program, "wide", &kernel, &error), FF_OK);
+  uint32_t registers = exec_kernel_describe(kernel)->registers;
+  exec_program_free(program);
+  ptx_module_free(module);
+  return registers;
+}
+
+/* The same text in a program that was built with -maxrregcount has other kernels. */
+static void limit_of_the_build(void **state) {
+  write_wide();
+  forget_file();
+  uint32_t free_of_limit = registers_of_wide(0, true);
+  assert_true(free_of_limit > 70);
+  forget_file();
+  assert_int_equal(registers_of_wide(32, false), 32);
+  assert_int_equal(registers_of_wide(0, true), free_of_limit);
+  free(wide.chars);
+}
+
+static const char *self; /* the path of this program */
+
+/* Does a copy of this program, with that content and that time of its last change, find what is kept? */
+static bool copy_recalls(const ff_text *content, struct timespec changed) {
+  char path[PATH_MAX], command[2 * PATH_MAX];
+  snprintf(path, sizeof path, "%s/copy", home);
+  write_file(path, (const unsigned char *)content->chars, content->length);
+  assert_int_equal(chmod(path, 0700), 0);
+  assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){changed, changed}, 0), 0);
+  snprintf(command, sizeof command, "'%s' recalls", path);
+  int status = system(command);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+  return WEXITSTATUS(status) == 0;
+}
+
+/* Where the build id begins in the file; 0: it has none. */
+static size_t build_id_at(const ff_text *content) {
+  static const char head[] = "\x03\0\0\0GNU"; /* the note's kind and owner; it is among the first things */
+  for (size_t n = 0; n + sizeof head < content->length; n += 4)
+    if (!memcmp(content->chars + n, head, sizeof head)) return n + sizeof head;
+  return 0;
+}
+
+/* A build is known by what the linker wrote into it, wherever it lies and whatever the date of its file is. */
+static void builds(void **state) {
+  ff_text content = {0};
+  char part[65536];
+  struct stat s;
+  FILE *file = fopen(self, "rb");
+  assert_non_null(file);
+  for (size_t got; (got = fread(part, 1, sizeof part, file)) > 0;) ff_text_add_bytes(&content, part, got);
+  fclose(file);
+  assert_int_equal(stat(self, &s), 0);
+  size_t id = build_id_at(&content);
+  if (!id) {
+    free(content.chars);
+    skip();
+  }
+  forget_file();
+  opened o = open_kernel(&text);
+  assert_true(copy_recalls(&content, (struct timespec){1000000000, 0}));
+  content.chars[id] ^= 1;
+  assert_false(copy_recalls(&content, s.st_mtim));
+  close_kernel(&o);
+  free(content.chars);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) { /* a copy of it (builds) */
+    write_text(2 << 20);
+    bool found = recalls();
+    free(text.chars);
+    return !found;
+  }
+  self = argv[0];
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bodies_are_given_back),
+                                     cmocka_unit_test(found_again),
+                                     cmocka_unit_test(damaged),
+                                     cmocka_unit_test(small_is_not_kept),
+                                     cmocka_unit_test(without_a_folder),
+                                     cmocka_unit_test(limit_of_the_build),
+                                     cmocka_unit_test(builds)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
