@@ -622,10 +622,11 @@ void core_call(core_warp *w, const exec_instr *i, const exec_function *callee);
 void core_return(core_warp *w, const exec_instr *i);
 /* Indirect: splits the running split by callee; the others wait at i. */
 const exec_function *core_callee(core_warp *w, const exec_instr *i);
-const exec_function *core_function_later(const core_launch *launch, uint32_t f); /* decodes it */
-static inline const exec_function *core_function(const core_launch *launch, uint32_t f) {
-  const exec_function *function = __atomic_load_n(&launch->functions[f], __ATOMIC_ACQUIRE);
-  return __builtin_expect(function != NULL, 1) ? function : core_function_later(launch, f);
+/* Decodes it; a fault of the call i, if that cannot be. */
+const exec_function *core_function_later(core_warp *w, const exec_instr *i, uint32_t f);
+static inline const exec_function *core_function(core_warp *w, const exec_instr *i, uint32_t f) {
+  const exec_function *function = __atomic_load_n(&w->launch->functions[f], __ATOMIC_ACQUIRE);
+  return __builtin_expect(function != NULL, 1) ? function : core_function_later(w, i, f);
 }
 void core_warp_start(core_warp *w);
 

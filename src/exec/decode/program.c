@@ -666,45 +666,62 @@ const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel) { return
  * (MAX_INSTRUCTIONS of compile/kernel_describe.c), which would ask for all of them. */
 #define DECODED_AT_ONCE 60000u
 
-static exec_function *decode_function(const exec_kernel *kernel, uint32_t f, const exec_isa_table *isa,
-                                      exec_code *code) {
+/* Reads the body again, if it was given back when its facts had been found: many may be more together than a module
+ * may have. */
+static ff_status read_again(const exec_kernel *kernel, uint32_t f, ff_error *error) {
+  const ptx_func *func = kernel->reach[f];
+  ff_status status = ptx_func_read(own_func(kernel->program, func), error);
+  if (status == FF_OK && func->instr_count != exec_facts_of(kernel->program->facts, func)->instr_count)
+    return ff_fail(error, FF_INTERNAL, "%s: %s is not what was found before", kernel->program->module->name,
+                   func->name);
+  return status;
+}
+
+/* NULL: its body cannot be read, and *error says why. */
+static exec_function *decode_function(const exec_kernel *kernel, uint32_t f, const exec_isa_table *isa, exec_code *code,
+                                      ff_error *error) {
   uint32_t pc_base = 0;
   for (uint32_t before = 0; before < f; before++)
     pc_base += exec_facts_of(kernel->program->facts, kernel->reach[before])->instr_count;
-  ff_error error;
-  ff_status read = ptx_func_read(own_func(kernel->program, kernel->reach[f]), &error);
-  /* as when its facts were found */
-  FF_ASSERT(read == FF_OK);
-  FF_ASSERT(kernel->reach[f]->instr_count == exec_facts_of(kernel->program->facts, kernel->reach[f])->instr_count);
-  (void)read;
+  if (read_again(kernel, f, error) != FF_OK) return NULL;
   exec_function *function = exec_decode(kernel, kernel->reach[f], pc_base, isa, &code->arena);
   function->number = f;
   return function;
 }
 
-ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const exec_code **code, ff_error *error) {
-  exec_code *wanted = &kernel->code[exec_isa_index(isa)];
-  pthread_mutex_lock(&kernel->program->lock);
-  if (!wanted->functions) {
-    exec_function **functions = ff_arena_alloc(&wanted->arena, kernel->reach_count * sizeof *functions);
-    bool later = kernel->pc_total > DECODED_AT_ONCE && exec_isa_index(isa) < EXEC_ISAS;
-    for (uint32_t f = 0; f < (later ? 1 : kernel->reach_count); f++)
-      functions[f] = decode_function(kernel, f, isa, wanted);
-    wanted->functions = functions;
+/* The first `count` functions; the others are NULL. */
+static ff_status decode_functions(const exec_kernel *kernel, uint32_t count, const exec_isa_table *isa, exec_code *code,
+                                  ff_error *error) {
+  for (uint32_t f = 0; f < count; f++) { /* before any memory is used */
+    ff_status status = read_again(kernel, f, error);
+    if (status != FF_OK) return status;
   }
-  pthread_mutex_unlock(&kernel->program->lock);
-  *code = wanted;
+  exec_function **functions = ff_arena_alloc(&code->arena, kernel->reach_count * sizeof *functions);
+  for (uint32_t f = 0; f < count; f++) functions[f] = decode_function(kernel, f, isa, code, error);
+  code->functions = functions;
   return FF_OK;
 }
 
-const exec_function *exec_kernel_decode_later(exec_kernel *kernel, const exec_isa_table *isa, uint32_t f) {
+ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const exec_code **code, ff_error *error) {
+  exec_code *wanted = &kernel->code[exec_isa_index(isa)];
+  bool later = kernel->pc_total > DECODED_AT_ONCE && exec_isa_index(isa) < EXEC_ISAS;
+  pthread_mutex_lock(&kernel->program->lock);
+  ff_status status =
+      wanted->functions ? FF_OK : decode_functions(kernel, later ? 1 : kernel->reach_count, isa, wanted, error);
+  pthread_mutex_unlock(&kernel->program->lock);
+  *code = wanted;
+  return status;
+}
+
+const exec_function *exec_kernel_decode_later(exec_kernel *kernel, const exec_isa_table *isa, uint32_t f,
+                                              ff_error *error) {
   exec_code *code = &kernel->code[exec_isa_index(isa)];
   exec_function *function = __atomic_load_n(&code->functions[f], __ATOMIC_ACQUIRE);
   if (function) return function;
   pthread_mutex_lock(&kernel->program->lock);
   function = code->functions[f];
   if (!function) {
-    function = decode_function(kernel, f, isa, code);
+    function = decode_function(kernel, f, isa, code, error);
     __atomic_store_n(&code->functions[f], function, __ATOMIC_RELEASE);
   }
   pthread_mutex_unlock(&kernel->program->lock);
@@ -740,7 +757,12 @@ void exec_kernel_print(const exec_kernel *kernel, ff_text *out) {
   const exec_isa_table *isa = exec_isa_find(NULL);
   if (!isa || exec_kernel_code(decoded, isa, &code, NULL) != FF_OK) return;
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
-    const exec_function *function = code->functions[f] ? code->functions[f] : exec_kernel_decode_later(decoded, isa, f);
+    ff_error error = {0};
+    const exec_function *function = exec_kernel_decode_later(decoded, isa, f, &error);
+    if (!function) {
+      ff_text_add(out, "%s: %s\n", kernel->reach[f]->name, error.message);
+      continue;
+    }
     ff_text_add(out, "%s: %u instructions, frame %u bytes, local %u bytes\n", function->name, function->count,
                 function->frame_bytes, function->local_bytes);
     for (uint32_t n = 0; n < function->count; n++) print_instr(out, function, &function->code[n], n);

@@ -69,10 +69,13 @@ struct exec_program {
 ff_status exec_symbol_address(const exec_kernel *kernel, const ptx_symbol *symbol, uint64_t *address, ff_error *error);
 /* Index into kernel->reach, or EXEC_NO_OFFSET. */
 uint32_t exec_kernel_function(const exec_kernel *kernel, const ptx_func *func);
-/* The kernel's decoded code for an instruction set (exec_isa_index). Thread-safe. */
+/* The kernel's decoded code for an instruction set (exec_isa_index). A body that was given back is read again for it:
+ * FF_LIMIT where all together are more than a module may have. Thread-safe. */
 ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const exec_code **code, ff_error *error);
-/* functions[f] of that code, which is decoded now if it has not been. Thread-safe. */
-const exec_function *exec_kernel_decode_later(exec_kernel *kernel, const exec_isa_table *isa, uint32_t f);
+/* functions[f] of that code, which is decoded now if it has not been. NULL: as above, and *error says why.
+ * Thread-safe. */
+const exec_function *exec_kernel_decode_later(exec_kernel *kernel, const exec_isa_table *isa, uint32_t f,
+                                              ff_error *error);
 uint32_t exec_isa_index(const exec_isa_table *isa); /* below 2 * EXEC_ISAS; from EXEC_ISAS on: exec_isa_checked's */
 const exec_isa_table *exec_isa_numbered(uint32_t index); /* below EXEC_ISAS; NULL: the build does without it */
 const char *exec_isa_name(const exec_isa_table *isa);

@@ -379,8 +379,7 @@ static __attribute__((noinline)) warp_turn interpret(core_warp *w, const exec_in
       }
       const exec_call *call = i->side;
       w->pc = i;
-      const exec_function *callee =
-          i->flow == EXEC_FLOW_CALL ? core_function(w->launch, call->callee) : core_callee(w, i);
+      const exec_function *callee = i->flow == EXEC_FLOW_CALL ? core_function(w, i, call->callee) : core_callee(w, i);
       core_call(w, i, callee);
       if (UNLIKELY(w->budget < 0)) return yield(w, w->pc);
       enter(w, &at);

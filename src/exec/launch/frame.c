@@ -252,8 +252,11 @@ void core_return(core_warp *w, const exec_instr *i) {
   if (!frame->lanes) core_frame_free(w->worker, frame);
 }
 
-const exec_function *core_function_later(const core_launch *launch, uint32_t f) {
-  return exec_kernel_decode_later(launch->kernel, launch->isa, f);
+const exec_function *core_function_later(core_warp *w, const exec_instr *i, uint32_t f) {
+  ff_error error = {0};
+  const exec_function *function = exec_kernel_decode_later(w->launch->kernel, w->launch->isa, f, &error);
+  if (!function) core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_UNSUPPORTED, 0, "%s", error.message);
+  return function;
 }
 
 const exec_function *core_callee(core_warp *w, const exec_instr *i) {
@@ -276,5 +279,5 @@ const exec_function *core_callee(core_warp *w, const exec_instr *i) {
     w->active = same;
     w->active_count = core_lane_count(same);
   }
-  return core_function(w->launch, f);
+  return core_function(w, i, f);
 }
