@@ -12,10 +12,14 @@
 #include "ptx/rewrite/persistent.h"
 
 struct exec_facts_table {
-  pthread_mutex_t lock; /* of all that follows */
+  pthread_mutex_t lock; /* of all that follows, as far as nothing else is said */
   ptx_module *module;
-  exec_facts **of; /* by ptx_func.index; NULL: not asked for yet */
+  exec_facts **of;  /* by ptx_func.index; NULL: not asked for yet, or its body is wrong */
+  ff_error **wrong; /* by ptx_func.index; NULL: as far as is known, its body is not */
   uint32_t users;
+  pthread_mutex_t taking; /* of both that follow; it is locked before the other one */
+  exec_func_list taken;
+  bool has_taken;
 };
 
 typedef struct finder { /* of one function's facts */
@@ -67,7 +71,8 @@ static void add_taken(exec_func_list *list, const ptx_instr *instr) {
     if (instr->operands[k].symbol && instr->operands[k].symbol->func) add_func(list, instr->operands[k].symbol->func);
 }
 
-void exec_facts_add_taken(const ptx_func *func, exec_func_list *list) {
+/* The functions whose addresses a function takes. */
+static void add_all_taken(const ptx_func *func, exec_func_list *list) {
   for (uint32_t n = 0; n < func->instr_count; n++) add_taken(list, &func->instrs[n]);
 }
 
@@ -113,7 +118,7 @@ static exec_facts *find(const ptx_func *func) {
   for (uint32_t v = 0; v < func->var_count; v++)
     if (func->vars[v]->space == PTX_SPACE_SHARED) add_var(&f, func->vars[v]);
   for (uint32_t n = 0; n < func->instr_count; n++) look_at(&f, func, &func->instrs[n]);
-  exec_facts_add_taken(func, &f.taken);
+  add_all_taken(func, &f.taken);
   ptx_cfg *cfg = ptx_cfg_build(func);
   facts->waits = waits_alone(func, cfg);
   facts->waits_in_loop |= facts->waits;
@@ -134,8 +139,10 @@ exec_facts_table *exec_facts_create(const ptx_module *module) {
   exec_facts_table *table = ff_alloc(sizeof *table);
   table->module = (ptx_module *)(uintptr_t)module; /* its bodies may be read */
   table->of = ff_alloc((module->func_count + 1) * sizeof(exec_facts *));
+  table->wrong = ff_alloc((module->func_count + 1) * sizeof(ff_error *));
   table->users = 1;
   pthread_mutex_init(&table->lock, NULL);
+  pthread_mutex_init(&table->taking, NULL);
   return table;
 }
 
@@ -160,9 +167,15 @@ void exec_facts_free(exec_facts_table *table) {
   uint32_t users = --table->users;
   pthread_mutex_unlock(&table->lock);
   if (users) return;
-  for (uint32_t f = 0; f < table->module->func_count; f++) free_facts(table->of[f]);
+  for (uint32_t f = 0; f < table->module->func_count; f++) {
+    free_facts(table->of[f]);
+    free(table->wrong[f]);
+  }
   free(table->of);
+  free(table->wrong);
+  free(table->taken.items);
   pthread_mutex_destroy(&table->lock);
+  pthread_mutex_destroy(&table->taking);
   free(table);
 }
 
@@ -179,29 +192,124 @@ static bool look_at_func(void *context, const ptx_func *func) {
   return s->stays || shares;
 }
 
+/* Looks at a function, whose body may be known to be wrong. */
+static ff_status look_once(exec_facts_table *table, ptx_func *func, bool (*look)(void *, const ptx_func *),
+                           void *context, ff_error *error) {
+  ff_error **wrong = &table->wrong[func->index], found = {0};
+  if (!*wrong) {
+    ff_status status = ptx_func_look(func, look, context, &found);
+    if (status == FF_OK) return FF_OK;
+    found.status = status;
+    if (status == FF_LIMIT) return ff_fail(error, status, "%s", found.message);
+    *wrong = ff_alloc(sizeof **wrong);
+    **wrong = found;
+  }
+  return ff_fail(error, (*wrong)->status, "%s", (*wrong)->message);
+}
+
 ff_status exec_facts_find(exec_facts_table *table, ptx_func *func, bool stays, ff_error *error) {
   pthread_mutex_lock(&table->lock);
   ff_status status = FF_OK;
   if (!table->of[func->index]) {
     search s = {.stays = stays};
-    status = ptx_func_look(func, look_at_func, &s, error);
+    status = look_once(table, func, look_at_func, &s, error);
     table->of[func->index] = s.found;
   }
   pthread_mutex_unlock(&table->lock);
   return status;
 }
 
-bool exec_facts_recall(exec_facts_table *table, const ptx_func **taken, uint32_t *taken_count) {
+/* ---- functions whose address is taken ---- */
+
+typedef struct taken_search {
+  exec_func_list found;
+  bool *known; /* by ptx_func.index: it is in the list */
+} taken_search;
+
+static void note_taken(taken_search *search, const ptx_func *func) {
+  if (!func || search->known[func->index]) return;
+  search->known[func->index] = true;
+  FF_PUSH(&search->found, func);
+}
+
+static bool look_for_taken(void *context, const ptx_func *func) {
+  exec_func_list list = {0};
+  add_all_taken(func, &list);
+  for (size_t n = 0; n < list.count; n++) note_taken(context, list.items[n]);
+  free(list.items);
+  return false;
+}
+
+/* Of a kernel, which nobody calls by its address, nothing else is wanted; of the others, all facts. */
+static ff_status find_taken_in(exec_facts_table *table, taken_search *search, ptx_func *func, ff_error *error) {
+  if (func->entry) {
+    pthread_mutex_lock(&table->lock);
+    ff_status status = look_once(table, func, look_for_taken, search, error);
+    pthread_mutex_unlock(&table->lock);
+    return status;
+  }
+  ff_status status = exec_facts_find(table, func, false, error);
+  if (status != FF_OK) return status;
+  const exec_facts *facts = exec_facts_of(table, func);
+  for (uint32_t n = 0; n < facts->taken_count; n++) note_taken(search, facts->taken[n]);
+  return FF_OK;
+}
+
+static ff_status find_taken(exec_facts_table *table, taken_search *search, ff_error *error) {
+  const ptx_module *module = table->module;
+  for (uint32_t v = 0; v < module->var_count; v++)
+    for (uint32_t n = 0; n < module->vars[v]->init_count; n++)
+      note_taken(search, module->vars[v]->inits[n].symbol->func);
+  for (uint32_t f = 0; f < module->func_count; f++) {
+    if (!module->funcs[f]->has_body) continue;
+    ff_status status = find_taken_in(table, search, module->funcs[f], error);
+    if (status == FF_LIMIT) return status; /* at another time it might be read, and run */
+  }
+  return FF_OK;
+}
+
+/* `taking` is held. */
+static bool recall(exec_facts_table *table) {
+  const ptx_func **taken = ff_alloc((table->module->func_count + 1) * sizeof *taken);
+  uint32_t count;
   pthread_mutex_lock(&table->lock);
-  bool found = exec_facts_load(table->module, table->of, taken, taken_count);
+  table->has_taken = exec_facts_load(table->module, table->of, taken, &count);
   pthread_mutex_unlock(&table->lock);
+  for (uint32_t n = 0; table->has_taken && n < count; n++) FF_PUSH(&table->taken, taken[n]);
+  free(taken);
+  return table->has_taken;
+}
+
+bool exec_facts_recall(exec_facts_table *table) {
+  pthread_mutex_lock(&table->taking);
+  bool found = recall(table);
+  pthread_mutex_unlock(&table->taking);
   return found;
 }
 
-void exec_facts_remember(exec_facts_table *table, const ptx_func *const *taken, uint32_t taken_count) {
+/* `taking` is held. */
+static ff_status look_at_all(exec_facts_table *table, ff_error *error) {
+  taken_search search = {.known = ff_alloc(table->module->func_count + 1)};
+  ff_status status = find_taken(table, &search, error);
+  free(search.known);
+  if (status != FF_OK) {
+    free(search.found.items);
+    return status;
+  }
+  table->taken = search.found;
+  table->has_taken = true;
   pthread_mutex_lock(&table->lock);
-  exec_facts_keep(table->module, table->of, taken, taken_count);
+  exec_facts_keep(table->module, table->of, table->taken.items, (uint32_t)table->taken.count);
   pthread_mutex_unlock(&table->lock);
+  return FF_OK;
+}
+
+ff_status exec_facts_taken(exec_facts_table *table, const exec_func_list **taken, ff_error *error) {
+  pthread_mutex_lock(&table->taking);
+  ff_status status = table->has_taken || recall(table) ? FF_OK : look_at_all(table, error);
+  pthread_mutex_unlock(&table->taking);
+  *taken = &table->taken;
+  return status;
 }
 
 const exec_facts *exec_facts_of(exec_facts_table *table, const ptx_func *func) {

@@ -29,23 +29,24 @@ typedef struct exec_facts {
 } exec_facts;
 
 typedef struct exec_facts_table exec_facts_table;
+typedef FF_VEC(const ptx_func *) exec_func_list;
 
 /* `module` outlives the table. Free with exec_facts_free, as often as the table was made and shared. */
 exec_facts_table *exec_facts_create(const ptx_module *module);
 exec_facts_table *exec_facts_share(exec_facts_table *table);
 void exec_facts_free(exec_facts_table *table); /* NULL: nothing */
 /* Finds the facts of a function of the module, unless they are known. An unread one is read for that; it stays whole
- * where `stays` says so, or where it has shared variables of its own. Thread-safe. */
+ * where `stays` says so, or where it has shared variables of its own. What is wrong with its body is remembered, and
+ * told again; FF_LIMIT, which depends on what else has been read, is not. Thread-safe. */
 ff_status exec_facts_find(exec_facts_table *table, ptx_func *func, bool stays, ff_error *error);
 /* Once they have been found. Thread-safe. */
 const exec_facts *exec_facts_of(exec_facts_table *table, const ptx_func *func);
-/* What another process left of them on disk (facts_store.h): the facts of most functions, and the list of functions
- * whose address is taken, for which `taken` has room. False: there is nothing. Thread-safe. */
-bool exec_facts_recall(exec_facts_table *table, const ptx_func **taken, uint32_t *taken_count);
-/* Leaves that on disk. Thread-safe. */
-void exec_facts_remember(exec_facts_table *table, const ptx_func *const *taken, uint32_t taken_count);
-/* The functions whose addresses a function takes, added to an empty list. */
-typedef FF_VEC(const ptx_func *) exec_func_list;
-void exec_facts_add_taken(const ptx_func *func, exec_func_list *list);
+/* The functions whose address is taken somewhere in the module, each once: a kernel with an indirect call may reach
+ * them. Every body is looked at for that, once, unless a process did so before. One that is wrong takes none, as
+ * nothing in it can run: it is an error of what reaches it. The list is the table's. Thread-safe. */
+ff_status exec_facts_taken(exec_facts_table *table, const exec_func_list **taken, ff_error *error);
+/* Before anything else asks: takes from the disk what a process left there (facts_store.h), the facts of most functions
+ * and that list. False: there is nothing. Thread-safe. */
+bool exec_facts_recall(exec_facts_table *table);
 
 #endif

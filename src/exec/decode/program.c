@@ -137,66 +137,11 @@ void exec_program_restart(exec_program *program) {
   }
 }
 
-typedef struct taken_search {
-  exec_program *program;
-  bool *known; /* by ptx_func.index: it is in the list */
-} taken_search;
-
-static void add_taken(taken_search *search, const ptx_func *func) {
-  if (!func || search->known[func->index]) return;
-  search->known[func->index] = true;
-  search->program->taken[search->program->taken_count++] = func;
-}
-
-static bool look_for_taken(void *context, const ptx_func *func) {
-  exec_func_list list = {0};
-  exec_facts_add_taken(func, &list);
-  for (size_t n = 0; n < list.count; n++) add_taken(context, list.items[n]);
-  free(list.items);
-  return false;
-}
-
-/* Of a kernel, which nobody calls by its address, nothing else is wanted; of the others, all facts. */
-static ff_status find_taken_in(taken_search *search, ptx_func *func, ff_error *error) {
-  if (!func->has_body) return FF_OK;
-  if (func->entry) return ptx_func_look(func, look_for_taken, search, error);
-  ff_status status = exec_facts_find(search->program->facts, func, false, error);
-  if (status != FF_OK) return status;
-  const exec_facts *facts = exec_facts_of(search->program->facts, func);
-  for (uint32_t n = 0; n < facts->taken_count; n++) add_taken(search, facts->taken[n]);
-  return FF_OK;
-}
-
 /* Bodies of the module that were only noticed so far (ptx_module_parse_later). */
 static ff_status read_all(const exec_program *program, ff_error *error) {
   ff_status status = FF_OK;
   for (uint32_t f = 0; f < program->module->func_count && status == FF_OK; f++)
     status = ptx_func_read(program->module->funcs[f], error);
-  return status;
-}
-
-/* Functions whose address is taken, once a kernel with an indirect call wants to know: it may reach them. Every body of
- * the module is looked at for that, unless a process did so before. */
-static ff_status find_taken(exec_program *program, ff_error *error) {
-  const ptx_module *module = program->module;
-  if (program->taken) return FF_OK;
-  program->taken = ff_alloc((module->func_count + 1) * sizeof *program->taken);
-  if (exec_facts_recall(program->facts, program->taken, &program->taken_count)) return FF_OK;
-  taken_search search = {program, ff_alloc(module->func_count + 1)};
-  for (uint32_t v = 0; v < module->var_count; v++)
-    for (uint32_t n = 0; n < module->vars[v]->init_count; n++)
-      add_taken(&search, module->vars[v]->inits[n].symbol->func);
-  ff_status status = FF_OK;
-  for (uint32_t f = 0; f < module->func_count && status == FF_OK; f++)
-    status = find_taken_in(&search, module->funcs[f], error);
-  free(search.known);
-  if (status == FF_OK) {
-    exec_facts_remember(program->facts, program->taken, program->taken_count);
-    return FF_OK;
-  }
-  free(program->taken);
-  program->taken = NULL;
-  program->taken_count = 0;
   return status;
 }
 
@@ -291,7 +236,6 @@ void exec_program_free(exec_program *program) {
     exec_memory_release(program->memory, program->vars[v]->address, NULL);
   }
   free(program->vars);
-  free(program->taken);
   exec_facts_free(program->facts);
   pthread_mutex_destroy(&program->lock);
   free(program);
@@ -369,10 +313,11 @@ static ff_status find_reach(exec_kernel *kernel, ff_error *error) {
     if (status != FF_OK) return status;
     if (!facts->calls_indirect || kernel->reaches_taken) continue;
     kernel->reaches_taken = true;
-    status = find_taken(program, error);
+    const exec_func_list *taken;
+    status = exec_facts_taken(program->facts, &taken, error);
     if (status != FF_OK) return status;
-    for (uint32_t t = 0; t < program->taken_count; t++)
-      if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
+    for (size_t t = 0; t < taken->count; t++)
+      if (!taken->items[t]->entry) add_reach(kernel, taken->items[t]);
   }
   return status;
 }
@@ -384,7 +329,6 @@ uint32_t exec_functions_of(const ptx_module *linked, const ptx_func *func, const
   FF_ASSERT(found == FF_OK); /* the module is whole */
   (void)found;
   exec_facts_free(program.facts);
-  free(program.taken);
   free(kernel.reach_at);
   *reach = kernel.reach;
   return kernel.reach_count;

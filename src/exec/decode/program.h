@@ -54,12 +54,10 @@ struct exec_program {
   const exec_allocation **vars; /* per module variable; NULL: not in global or constant memory */
   /* while it is made: the program whose managed variables it takes; NULL: it makes its own */
   exec_program *managed_from;
-  bool owns_managed;      /* frees them */
-  bool borrows;           /* all variables are another program's */
-  exec_kernel **kernels;  /* by ptx_func.index; NULL: not asked for yet */
-  uint64_t const_bytes;   /* of all its .const variables */
-  const ptx_func **taken; /* functions whose address is taken somewhere in the module; NULL: not asked for yet */
-  uint32_t taken_count;
+  bool owns_managed;              /* frees them */
+  bool borrows;                   /* all variables are another program's */
+  exec_kernel **kernels;          /* by ptx_func.index; NULL: not asked for yet */
+  uint64_t const_bytes;           /* of all its .const variables */
   struct exec_facts_table *facts; /* of the module's functions (function_facts.h) */
   pthread_mutex_t lock;
 };

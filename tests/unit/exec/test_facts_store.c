@@ -148,11 +148,11 @@ static void found_again(void **state) {
   opened second = open_kernel(&text);
   assert_same_kernel(&first, &second);
   exec_facts_table *known = exec_facts_create(second.module);
-  const ptx_func **taken = calloc(second.module->func_count, sizeof *taken);
-  uint32_t count = 0;
-  assert_true(exec_facts_recall(known, taken, &count));
-  assert_int_equal(count, 21);
-  assert_string_equal(taken[20]->name, "f22");
+  const exec_func_list *taken;
+  assert_true(exec_facts_recall(known));
+  assert_int_equal(exec_facts_taken(known, &taken, NULL), FF_OK);
+  assert_int_equal(taken->count, 21);
+  assert_string_equal(taken->items[20]->name, "f22");
   for (uint32_t f = 0; f < 30; f++) {
     ptx_func *func = second.module->funcs[f];
     if (f == 7) continue; /* not in the file */
@@ -165,7 +165,6 @@ static void found_again(void **state) {
     assert_int_equal(b->var_count, f == 9);
     if (f == 9) assert_string_equal(b->vars[0]->name, "pool");
   }
-  free(taken);
   exec_facts_free(known);
   close_kernel(&first);
   close_kernel(&second);
@@ -174,10 +173,7 @@ static void found_again(void **state) {
 static bool recalls(void) {
   ptx_module *module = parse_module(&text);
   exec_facts_table *known = exec_facts_create(module);
-  const ptx_func **taken = calloc(module->func_count, sizeof *taken);
-  uint32_t count = 0;
-  bool found = exec_facts_recall(known, taken, &count);
-  free(taken);
+  bool found = exec_facts_recall(known);
   exec_facts_free(known);
   ptx_module_free(module);
   return found;

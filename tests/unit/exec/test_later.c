@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "exec/decode/program.h"
 #include "exec/exec.h"
+#include "exec/launch/program_sharing.h"
 
 typedef struct opened {
   ff_text text;
@@ -106,12 +107,75 @@ static void more_than_a_module_may_have(void **state) {
   }
 }
 
+/* ---- bodies that are wrong ---- */
+
+#define INDIRECT                                                                     \
+  " .reg .b64 %%d; .reg .b32 %%a;\n mov.u32 %%a, 1;\n ld.global.u64 %%d, [table];\n" \
+  " P: .callprototype (.reg .b32 r) _ (.reg .b32 x);\n call (%%a), %%d, (%%a), P;\n ret;\n}\n"
+#define ONE_MORE ".func (.reg .b32 r) one_more(.reg .b32 x) { add.u32 r, x, 1; ret; }\n"
+#define WRONG "{ mov.u32 %%nosuch, 7; }"
+
+/* Neither a kernel nor a function that the launched kernel does not reach matters to it. */
+static void wrong_elsewhere(void **state) {
+  opened *o = start();
+  ff_text_add(&o->text, ONE_MORE ".global .u64 table[1] = {one_more};\n.func alone() " WRONG "\n"
+                                 ".entry unrelated() " WRONG "\n.entry k() {\n" INDIRECT);
+  open_module(o);
+  exec_kernel *k;
+  good_kernel(o, "k", &k);
+  assert_int_equal(launch(o, k, NULL, NULL), FF_OK);
+  ff_error error = {0};
+  assert_int_equal(exec_program_kernel(o->program, "unrelated", &k, &error), FF_PARSE);
+  assert_says(&error, "%nosuch");
+  close_module(o);
+}
+
+/* A function in the table is reached. That it is wrong is found once: here it is mended in the text in between. */
+static void wrong_in_the_table(void **state) {
+  opened *o = start();
+  ff_text_add(&o->text, ONE_MORE ".func (.reg .b32 r) bad(.reg .b32 x) " WRONG "\n"
+                                 ".global .u64 table[2] = {one_more, bad};\n.entry k() {\n" INDIRECT);
+  open_module(o);
+  for (int turn = 0; turn < 2; turn++) {
+    ff_error error = {0};
+    exec_kernel *k;
+    assert_int_equal(exec_program_kernel(o->program, "k", &k, &error), FF_PARSE);
+    assert_int_equal(error.status, FF_PARSE);
+    assert_says(&error, "test.ptx:5:48: ");
+    assert_says(&error, "%nosuch");
+    char *wrong = strstr(o->text.chars, "%nosuch");
+    if (wrong) memcpy(wrong, "r      ", strlen("%nosuch"));
+  }
+  close_module(o);
+}
+
+/* Programs of one module on several devices have one list. */
+static void looked_at_once(void **state) {
+  opened *o = start();
+  ff_text_add(&o->text,
+              ONE_MORE ".global .u64 table[1] = {one_more};\n"
+                       ".entry other() { .reg .b64 %%d; mov.u64 %%d, two; ret; }\n"
+                       ".func (.reg .b32 r) two(.reg .b32 x) { mov.u32 r, 2; ret; }\n.entry k() {\n" INDIRECT);
+  open_module(o);
+  exec_program *second;
+  exec_kernel *k, *again;
+  assert_int_equal(exec_program_create_sharing(o->module, o->memory, o->program, &second, NULL), FF_OK);
+  good_kernel(o, "k", &k);
+  memcpy(strstr(o->text.chars, "mov.u64 %d, two;"), "                ", strlen("mov.u64 %d, two;"));
+  assert_int_equal(exec_program_kernel(second, "k", &again, NULL), FF_OK);
+  assert_int_equal(k->reach_count, 3);
+  assert_int_equal(again->reach_count, 3);
+  exec_program_free(second);
+  close_module(o);
+}
+
 static int end(void **state) {
   if (now) close_module(now);
   return 0;
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(more_than_a_module_may_have)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(more_than_a_module_may_have), cmocka_unit_test(wrong_elsewhere),
+                                     cmocka_unit_test(wrong_in_the_table), cmocka_unit_test(looked_at_once)};
   return cmocka_run_group_tests(tests, NULL, end);
 }
