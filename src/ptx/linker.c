@@ -398,19 +398,24 @@ ff_status ptx_linked_read_head(ptx_func *func, ff_error *error) {
   if (later->has_head) return FF_OK;
   ff_status status = ptx_func_read_head(later->from, error);
   if (status != FF_OK) return status;
+  pthread_mutex_lock(&later->from->module->lock); /* another module may be linked of it, too */
   ptx_func_take_directives(func, later->from);
   copy_vars(func->module->linker, func, later->from);
+  pthread_mutex_unlock(&later->from->module->lock);
   later->has_head = true;
   return FF_OK;
 }
 
-/* The source's body, with its memory; what the source still has of it is the caller's to end. */
-static void take_over(ptx_func *func, ptx_func *from) {
+/* The source's body, with its memory. The lock of the source's module is held, and what the source still has of the
+ * body ends when this returns (ptx_func_look). */
+static bool take_over(void *context, const ptx_func *looked_at) {
+  ptx_func *func = context, *from = (ptx_func *)(uintptr_t)looked_at;
   struct ptx_later *own = func->later, *later = from->later;
   own->arena = later->arena;
   own->registers = later->registers;
   own->register_text = later->register_text;
   own->targets = later->targets;
+  own->data = later->data;
   own->head_vars = func->vars;
   own->head_var_count = func->var_count;
   ptx_var **vars = ff_arena_alloc(&own->arena, from->var_count * sizeof *vars);
@@ -428,7 +433,8 @@ static void take_over(ptx_func *func, ptx_func *from) {
   func->labels = from->labels;
   func->label_count = from->label_count;
   later->arena = (ff_arena){0};
-  later->registers = later->register_text = later->targets = 0;
+  later->registers = later->register_text = later->targets = later->data = 0;
+  return false;
 }
 
 /* In their place: the body is the linked function's alone. A list of functions that several calls name is met again. */
@@ -461,10 +467,9 @@ ff_status ptx_linked_read(ptx_func *func, ff_error *error) {
   linker *l = func->module->linker;
   ptx_func *from = func->later->from;
   ff_status status = ptx_linked_read_head(func, error);
-  if (status == FF_OK) status = ptx_func_read(from, error);
+  if (status == FF_OK) status = ptx_func_look(from, take_over, func, error);
   if (status != FF_OK) return status;
-  take_over(func, from);
-  ptx_func_forget(from);
+  ptx_func_forget(from); /* if it was whole: its body is the linked function's now */
   l->error = error;
   if (translate_body(l, func->later->module, func)) return FF_OK;
   ptx_later_drop(func);

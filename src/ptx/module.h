@@ -15,9 +15,9 @@ struct ptx_later {
    * else NULL */
   ptx_func *from;
   uint32_t module, file_base;
-  ff_arena arena;                             /* of the body */
-  uint64_t registers, register_text, targets; /* what it has of the limits of the module that was parsed */
-  ptx_var **head_vars;                        /* func->vars without a body */
+  ff_arena arena;                                   /* of the body */
+  uint64_t registers, register_text, targets, data; /* what it has of the limits of the module that was parsed */
+  ptx_var **head_vars;                              /* func->vars without a body */
   uint32_t head_var_count;
 };
 

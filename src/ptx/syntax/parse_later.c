@@ -6,9 +6,9 @@
  *   a head --ptx_func_read, ptx_func_look--> as ptx_module_parse makes it --ptx_func_forget--> a head
  *
  * A program uses little of what is in its binary. To find the end of a body, the text is only searched for braces,
- * comments, quotes and ends of lines. What a module has as a whole does not change when a body is read: one with
- * variables of the module in it, and a kernel that is declared more than once, is parsed at once. A body has an arena
- * of its own. */
+ * ends of statements and labels, comments, quotes and ends of lines. What a module has as a whole does not change when
+ * a body is read: one with variables of the module in it, and a kernel that is declared more than once, is parsed at
+ * once. A body has an arena of its own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +16,9 @@
 #include "ptx/module.h"
 #include "ptx/syntax/parse.h"
 
-typedef enum sign { PLAIN, LINE, SEMICOLON, OPEN, CLOSE, QUOTE, SLASH, END } sign;
-static const unsigned char signs[256] = {
-    ['\n'] = LINE, [';'] = SEMICOLON, ['{'] = OPEN, ['}'] = CLOSE, ['"'] = QUOTE, ['/'] = SLASH, ['\0'] = END};
+typedef enum sign { PLAIN, LINE, SEMICOLON, COLON, OPEN, CLOSE, QUOTE, SLASH, END } sign;
+static const unsigned char signs[256] = {['\n'] = LINE, [';'] = SEMICOLON, [':'] = COLON, ['{'] = OPEN,
+                                         ['}'] = CLOSE, ['"'] = QUOTE,     ['/'] = SLASH, ['\0'] = END};
 
 static void next_line(ptx_lexer *at) {
   at->line++;
@@ -64,7 +64,7 @@ static bool begins(const char *at, const char *limit, const char *word) {
 /* Does a statement begin here with a directive that makes more than a part of its function? */
 static bool is_of_module(const ptx_lexer *lexer) {
   const char *at = lexer->cursor;
-  while (at < lexer->limit && (*at == ' ' || *at == '\t' || *at == '\r')) at++;
+  while (at < lexer->limit && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\f')) at++;
   return at < lexer->limit && *at == '.' &&
          (begins(at, lexer->limit, ".global") || begins(at, lexer->limit, ".const") ||
           begins(at, lexer->limit, ".file"));
@@ -90,7 +90,7 @@ static bool skip_body(ptx_lexer *at) {
     if (found == CLOSE && !--open) return true;
     if (found == QUOTE && !skip_quoted(at)) return false;
     if (found == SLASH) skip_comment(at);
-    else if (is_of_module(at)) return false;
+    if (is_of_module(at)) return false;
   }
 }
 
@@ -149,7 +149,7 @@ typedef struct paused { /* what the parser was at, in the middle of which a func
   ptx_lexer lexer;
   ptx_token token;
   size_t parts, names, forwards;
-  uint64_t registers, register_text, targets;
+  uint64_t registers, register_text, targets, data;
 } paused;
 
 /* What the module has as a whole. */
@@ -165,7 +165,8 @@ static paused begin_reading(ptx_parser *parser, const ptx_lexer *from, ff_error 
                    .forwards = parser->forwards.count,
                    .registers = parser->reg_total,
                    .register_text = parser->reg_text,
-                   .targets = parser->target_total};
+                   .targets = parser->target_total,
+                   .data = parser->data_bytes};
   parser->error = error;
   parser->status = FF_OK;
   parser->lexer = *from;
@@ -227,6 +228,7 @@ static ff_status read_body(ptx_func *func, ff_error *error) {
   later->registers = parser->reg_total - before.registers;
   later->register_text = parser->reg_text - before.register_text;
   later->targets = parser->target_total - before.targets;
+  later->data = parser->data_bytes - before.data;
   bool alone = parts_of_module(parser) == before.parts;
   status = end_reading(parser, &before);
   /* the next launch is told the same; what the parser has of the body stays */
@@ -289,7 +291,8 @@ static void give_back(ptx_parser *parser, struct ptx_later *later) {
   parser->reg_total -= later->registers;
   parser->reg_text -= later->register_text;
   parser->target_total -= later->targets;
-  later->registers = later->register_text = later->targets = 0;
+  parser->data_bytes -= later->data;
+  later->registers = later->register_text = later->targets = later->data = 0;
 }
 
 void ptx_later_drop(ptx_func *func) {

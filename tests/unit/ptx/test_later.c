@@ -128,10 +128,25 @@ static void whole_module(void **state) {
   ptx_module_free(m);
   /* seen neither by its place: refused where it is read, and the module stays as it was */
   ff_error error = {0};
-  m = parse_later(HEAD ".entry v() { $L: .global .u32 inside; ret; }\n");
+  m = parse_later(HEAD ".file 1 \"a.cu\"\n.entry v() { .loc 1 1 1 .global .u32 inside; ret; }\n");
   assert_int_equal(ptx_func_read(ptx_find_func(m, "v"), &error), FF_UNSUPPORTED);
   assert_int_equal(m->var_count, 0);
   ptx_module_free(m);
+}
+
+/* Wherever a statement may begin, a variable of the module is seen. */
+static void variable_of_the_module(void **state) {
+  static const char *const before[] = {
+      "", "$L: ", "$L:", "/* c */ ", "/* c */", "\f ", "// c\n", "$L: /*\n*/\t", "ret; /* a */ /* b */ $L: ", "{ } \f"};
+  for (size_t n = 0; n < sizeof before / sizeof *before; n++) {
+    ff_text text = {0};
+    ff_text_add(&text, HEAD ".entry v() {%s.global .u32 inside; ret; }\n", before[n]);
+    ptx_module *m = parse_later(text.chars);
+    assert_null(ptx_find_func(m, "v")->unread);
+    assert_int_equal(m->var_count, 1);
+    ptx_module_free(m);
+    free(text.chars);
+  }
 }
 
 /* The brace in a statement that the parser keeps without knowing it is not the kernel's: all is parsed at once. Where
@@ -231,6 +246,23 @@ static void looked_at(void **state) {
   assert_int_equal(ptx_func_look(ptx_find_func(m, "g"), count_instructions, &count, &error), FF_PARSE);
   assert_int_equal(count, 22);
   ptx_module_free(m);
+}
+
+/* Initial values count as registers do: 1 GiB of them in all. */
+static void initial_values_given_back(void **state) {
+  static const char text[] = HEAD ".entry k() { .local .align 8 .b8 at[300000000] = {1}; ret; }\n";
+  ptx_module *alone = parse_later(text), *part = parse_later(text), *made;
+  ff_error error = {0};
+  assert_int_equal(ptx_link(&part, 1, &made, &error), FF_OK);
+  for (int turn = 0; turn < 5; turn++) {
+    uint32_t count = 0;
+    if (ptx_func_look(alone->funcs[0], count_instructions, &count, &error) != FF_OK ||
+        ptx_func_look(made->funcs[0], count_instructions, &count, &error) != FF_OK)
+      fail_msg("%s", error.message);
+  }
+  ptx_module_free(made);
+  ptx_module_free(part);
+  ptx_module_free(alone);
 }
 
 /* Names that modules share and names that they do not, addresses in operands and initial values, lists of targets that
@@ -348,11 +380,20 @@ static void threads(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(like_at_once),  cmocka_unit_test(only_what_is_wanted),     cmocka_unit_test(wrong_kernel),
-      cmocka_unit_test(whole_module),  cmocka_unit_test(unpaired_braces),         cmocka_unit_test(linked),
-      cmocka_unit_test(heads),         cmocka_unit_test(initial_address_in_body), cmocka_unit_test(looked_at),
-      cmocka_unit_test(linked_bodies), cmocka_unit_test(linked_errors),           cmocka_unit_test(linked_heads),
-      cmocka_unit_test(threads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(like_at_once),
+                                     cmocka_unit_test(only_what_is_wanted),
+                                     cmocka_unit_test(wrong_kernel),
+                                     cmocka_unit_test(whole_module),
+                                     cmocka_unit_test(unpaired_braces),
+                                     cmocka_unit_test(linked),
+                                     cmocka_unit_test(heads),
+                                     cmocka_unit_test(initial_address_in_body),
+                                     cmocka_unit_test(looked_at),
+                                     cmocka_unit_test(linked_bodies),
+                                     cmocka_unit_test(linked_errors),
+                                     cmocka_unit_test(linked_heads),
+                                     cmocka_unit_test(variable_of_the_module),
+                                     cmocka_unit_test(initial_values_given_back),
+                                     cmocka_unit_test(threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
