@@ -247,8 +247,8 @@ void ptx_module_free(ptx_module *module);
 /* The same for a module of which little is used: bodies are only noticed until ptx_func_read. A kernel with a body has
  * nothing but its name, entry, has_body and index until then, or until ptx_func_read_head; any other function has its
  * head. Errors within what was noticed are those calls'. What needs more than its own text (variables of the module in
- * the body, two declarations of a kernel) is whole at once. text[length] must be NUL, and the text outlive the
- * module. */
+ * the body, two declarations of a kernel) is whole at once. A body may use a function that is declared only behind
+ * it. text[length] must be NUL, and the text outlive the module. */
 ff_status ptx_module_parse_later(const char *name, const char *text, size_t length, ptx_module **module,
                                  ff_error *error);
 /* Makes a function whole: instructions, labels, registers and variables. Does nothing to one that is. Threads may read

@@ -243,7 +243,9 @@ static const struct {
     {"FARFAULT_EXECUTE", "interpret, compile or auto, where --execute is not given"},
     {"FARFAULT_KERNELS", "folders of PTX, separated by colons, where --kernels is not given"},
     {"FARFAULT_COMPILER", "the program farfault-compile to take instead of the installed one"},
-    {"XDG_CACHE_HOME", "where native code of kernels is kept, in farfault/native (default: ~/.cache)"},
+    {"XDG_CACHE_HOME",
+     "where native code of kernels is kept, in farfault/native, and what functions of large modules need, in "
+     "farfault/facts (default: ~/.cache)"},
     {"FARFAULT_ISA", "the host's instruction set, baseline, avx2 or avx512, instead of the best it has"},
     {"FARFAULT_HOST_TOUCHES", "how what the program does with managed memory is recorded: on, pages, groups or off"},
     {"FARFAULT_CHECK", "1 or 2: more checks of farfault by itself"},
