@@ -84,6 +84,32 @@ static void only_some_are_timed(void **state) {
   rig_close(&sampled);
 }
 
+/* Of launches that find no L2 controls and these by turns, how many are timed: more of two kinds than of one. */
+static uint64_t timed_by_turns(trace_l2_controls controls) {
+  work w = {.seed = 1, .pages = 256, .loads = 8, .stores = 4};
+  rig r;
+  rig_open(&r, "ideal");
+  r.sample = 3;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 * MIB, TRACE_MEMORY_DEVICE);
+  for (uint32_t i = 0; i < LAUNCHES; i++) {
+    rig_kernel kernel = kernel_of(&w);
+    if (i % 2) kernel.l2 = controls;
+    rig_launch(&r, kernel);
+  }
+  uint64_t timed = rig_finish(&r)->sampling.timed;
+  rig_close(&r);
+  return timed;
+}
+
+static void controls_of_the_l2_are_of_a_kind(void **state) {
+  const uint64_t one_kind = timed_by_turns((trace_l2_controls){0});
+  assert_int_equal(timed_by_turns((trace_l2_controls){.resets = 1}), one_kind);
+  assert_true(timed_by_turns((trace_l2_controls){.set_aside = MIB}) > one_kind);
+  assert_true(timed_by_turns((trace_l2_controls){.address = RIG_BASE, .bytes = MIB, .share = TRACE_L2_SHARE}) >
+              one_kind);
+}
+
 /* Allocations that meet within a page, one of them within a line's reach of the next: each has the counts of its own
  * accesses, whether launches are skipped or not. */
 static void every_line(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
@@ -824,6 +850,7 @@ static void refuses(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_some_are_timed),
+      cmocka_unit_test(controls_of_the_l2_are_of_a_kind),
       cmocka_unit_test(allocations_meet_in_a_page),
       cmocka_unit_test(as_many_as_are_asked_for),
       cmocka_unit_test(other_counts_are_another_group),
