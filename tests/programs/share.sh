@@ -219,7 +219,7 @@ expect_no_err
 expect_out "mig 3g.40gb,3g.40gb: 42 of 108 SMs, 4 of 8 memory slices"
 [[ ${FARFAULT_GOLDEN-} != write ]] || cp mig.csv "$golden"
 expect diff "$golden" mig.csv
-half=sm_count=42,channels=20,l2_slices=40,l2_bytes=20M,dram_gbs=1019.5,memory_bytes=40G,walkers=32,walk_cache_bytes=32K,l2_copies=0,side_latency=0,copy_engines=3,gpu_block_launch_cycles=2.7514285714285713
+half=sm_count=42,channels=20,l2_slices=40,l2_bytes=20M,dram_gbs=1019.5,memory_bytes=40G,walkers=32,walk_cache_bytes=32K,l2_copies=0,side_latency=0,copy_engines=3,gpu_block_launch_cycles=3.0857142857142859
 run "$farfault" sim va.fft --machine a100 --set $half --memory copy --csv half.csv
 cat >slices.py <<'X'
 import csv
