@@ -29,8 +29,9 @@ static void chase(ff_text *out, const char *name, const char *load) {
   ff_text_add(out, "st.global.u64 [to], at;\nret;\n}\n");
 }
 
-/* (rounds, out): KERNEL_ROUND instructions of two interleaved chains. `type` f32 or f64. */
-static void compute(ff_text *out, const char *name, const char *type, const char *first, const char *second) {
+/* (rounds, out): `count` instructions a round of two interleaved chains. `type` f32 or f64. */
+static void compute(ff_text *out, const char *name, uint32_t count, const char *type, const char *first,
+                    const char *second) {
   ff_text_add(out,
               ".visible .entry %s(.param .u64 p0, .param .u64 p1) {\n"
               ".reg .u64 n, to;\n.reg .pred more;\n.reg .u32 id;\n.reg .%s a, b, x, y;\n"
@@ -38,7 +39,7 @@ static void compute(ff_text *out, const char *name, const char *type, const char
               "cvt.rn.%s.u32 a, id;\nmov.%s b, a;\nmov.%s x, a;\nadd.%s y, a, a;\n",
               name, type, type, type, type, type);
   loop_begin(out);
-  for (int i = 0; i < COMPUTE_ROUND / 2; i++) ff_text_add(out, "%s%s", first, second);
+  for (uint32_t i = 0; i < count / 2; i++) ff_text_add(out, "%s%s", first, second);
   loop_end(out);
   ff_text_add(out, "add.%s a, a, b;\nst.global.%s [to], a;\nret;\n}\n", type, type);
 }
@@ -125,9 +126,10 @@ void kernels_text(ff_text *out) {
   ff_text_add(out, ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing() {\nret;\n}\n");
   chase(out, "chase", "ld.global.ca.u64 at, [at];\n");
   chase(out, "chase_l2", "ld.global.cg.u64 at, [at];\n");
-  compute(out, "chain", "f32", "fma.rn.f32 a, a, x, y;\n", "fma.rn.f32 b, b, x, y;\n");
-  compute(out, "sfu", "f32", "ex2.approx.ftz.f32 a, a;\n", "ex2.approx.ftz.f32 b, b;\n");
-  compute(out, "fp64", "f64", "fma.rn.f64 a, a, x, y;\n", "fma.rn.f64 b, b, x, y;\n");
+  compute(out, "chain", COMPUTE_ROUND, "f32", "fma.rn.f32 a, a, x, y;\n", "fma.rn.f32 b, b, x, y;\n");
+  compute(out, "chain_half", COMPUTE_ROUND / 2, "f32", "fma.rn.f32 a, a, x, y;\n", "fma.rn.f32 b, b, x, y;\n");
+  compute(out, "sfu", COMPUTE_ROUND, "f32", "ex2.approx.ftz.f32 a, a;\n", "ex2.approx.ftz.f32 b, b;\n");
+  compute(out, "fp64", COMPUTE_ROUND, "f64", "fma.rn.f64 a, a, x, y;\n", "fma.rn.f64 b, b, x, y;\n");
   clocks(out);
   scatter(out);
   stream(out, "read", "ld.global");
