@@ -2,7 +2,7 @@
 /* The table for people: one line per manager; with -v what each kernel and each allocation did under each manager, and
  * what the run cost the host.
  *
- * The widest line of the first table is below 110 columns whatever the numbers; a manager that could
+ * The widest line of the first table is below 130 columns whatever the numbers; a manager that could
  * not run is shown with its reason, never with zeros that look like a result. */
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +17,14 @@
 /* A ratio that is as good as 1 has no colour. */
 static const double RATIO_GOOD = 0.98, RATIO_BAD = 1.02;
 
-/* zeros: with what came as zeros. */
-static void manager_row(const report_run *run, const sim_result *result, bool zeros, table *t) {
+/* Columns that a table has only if a row has something in them, of `remote` something that counts beside what moved. */
+typedef struct extras {
+  bool zeros, remote;
+} extras;
+
+static bool has_remote(const sim_counters *c) { return c->remote_bytes > (c->h2d_bytes + c->d2h_bytes) / 8; }
+
+static void manager_row(const report_run *run, const sim_result *result, extras with, table *t) {
   const sim_counters *c = &result->counters;
   double ratio = report_ratio(run, result);
   table_cell(t, "%s", result->memory);
@@ -31,8 +37,9 @@ static void manager_row(const report_run *run, const sim_result *result, bool ze
   table_time(t, c->transfer_ps);
   table_count(t, c->faults);
   table_bytes(t, c->h2d_bytes);
-  if (zeros) table_bytes(t, c->zero_filled_bytes);
+  if (with.zeros) table_bytes(t, c->zero_filled_bytes);
   table_bytes(t, c->d2h_bytes);
+  if (with.remote) table_bytes(t, c->remote_bytes);
   table_cell(t, "%.1f %%", 100 * sim_link_utilisation(c));
   table_cell(t, "%.1f %%", 100 * sim_tlb_miss_rate(c));
 }
@@ -53,24 +60,30 @@ static void error_write(const sim_result *result, ff_text *out) {
   ff_text_add(out, "\n");
 }
 
-static bool has_zeros(const report_run *run, uint32_t device) {
-  for (uint32_t i = 0; i < run->result_count; i++)
-    if (run->results[i].device == device && run->results[i].counters.zero_filled_bytes) return true;
-  return false;
+static extras device_extras(const report_run *run, uint32_t device) {
+  extras with = {0};
+  for (uint32_t i = 0; i < run->result_count; i++) {
+    const sim_counters *c = &run->results[i].counters;
+    if (run->results[i].device != device) continue;
+    with.zeros |= c->zero_filled_bytes > 0;
+    with.remote |= has_remote(c);
+  }
+  return with;
 }
 
 /* The table of one of the program's devices. */
 static void device_write(const report_run *run, uint32_t device, ff_text *out) {
-  static const char *const names[] = {"memory", "time",  "ratio",  "kernels",   "transfers", "far-faults",
-                                      "to GPU", "zeros", "to CPU", "link used", "TLB miss",  NULL};
-  bool zeros = has_zeros(run, device);
+  static const char *const names[] = {"memory", "time",   "ratio",  "kernels",   "transfers", "far-faults", "to GPU",
+                                      "zeros",  "to CPU", "remote", "link used", "TLB miss",  NULL};
+  extras with = device_extras(run, device);
   table t;
-  table_start(&t, zeros ? "lrrrrrrrrrr" : "lrrrrrrrrr");
-  t.spare = (const char *const[]){"zeros", "TLB miss", "link used", "transfers", "kernels", NULL};
+  static const char *const aligns[] = {"lrrrrrrrrr", "lrrrrrrrrrr", "lrrrrrrrrrrr"};
+  table_start(&t, aligns[with.zeros + with.remote]);
+  t.spare = (const char *const[]){"zeros", "TLB miss", "remote", "link used", "transfers", "kernels", NULL};
   for (size_t i = 0; names[i]; i++)
-    if (i != 7 || zeros) table_cell(&t, "%s", names[i]);
+    if ((i != 7 || with.zeros) && (i != 9 || with.remote)) table_cell(&t, "%s", names[i]);
   for (uint32_t i = 0; i < run->result_count; i++)
-    if (run->results[i].device == device && !run->results[i].error[0]) manager_row(run, &run->results[i], zeros, &t);
+    if (run->results[i].device == device && !run->results[i].error[0]) manager_row(run, &run->results[i], with, &t);
   table_write(&t, 0, out);
   table_free(&t);
   for (uint32_t i = 0; i < run->result_count; i++)
@@ -106,16 +119,18 @@ static bool has_ranges(const sim_result *result) {
 }
 
 static void kernels_write(const sim_result *result, ff_text *out) {
-  static const char *const names[] = {"kernel", "range",       "launched at", "launches", "blocks",
-                                      "time",   "warp instr.", "accesses",    "sectors",  "L1 hit",
-                                      "L2 hit", "TLB miss",    "far-faults",  "to GPU",   NULL};
-  bool ranges = has_ranges(result), sites = has_sites(result);
+  static const char *const names[] = {"kernel",      "range",    "launched at", "launches", "blocks", "time",
+                                      "warp instr.", "accesses", "sectors",     "L1 hit",   "L2 hit", "TLB miss",
+                                      "far-faults",  "to GPU",   "remote",      NULL};
+  static const char *const aligns[2][3] = {{"lrrrrrrrrrrr", "llrrrrrrrrrrr", "lllrrrrrrrrrrr"},
+                                           {"lrrrrrrrrrrrr", "llrrrrrrrrrrrr", "lllrrrrrrrrrrrr"}};
+  bool ranges = has_ranges(result), sites = has_sites(result), remote = has_remote(&result->counters);
   table t;
-  table_start(&t, ranges && sites ? "lllrrrrrrrrrrr" : ranges || sites ? "llrrrrrrrrrrr" : "lrrrrrrrrrrr");
+  table_start(&t, aligns[remote][ranges + sites]);
   t.spare = (const char *const[]){"sectors", "accesses",    "L1 hit",      "L2 hit", "TLB miss",
                                   "blocks",  "warp instr.", "launched at", NULL};
   for (size_t i = 0; names[i]; i++)
-    if ((i != 1 || ranges) && (i != 2 || sites)) table_cell(&t, "%s", names[i]);
+    if ((i != 1 || ranges) && (i != 2 || sites) && (i != 14 || remote)) table_cell(&t, "%s", names[i]);
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     const sim_counters *c = &result->kernels[i].counters;
     table_cell_cut(&t, result->kernels[i].name, 40);
@@ -132,6 +147,7 @@ static void kernels_write(const sim_result *result, ff_text *out) {
     table_share(&t, c->tlb_misses, c->tlb_lookups);
     table_count(&t, c->faults);
     table_bytes(&t, c->h2d_bytes);
+    if (remote) table_bytes(&t, c->remote_bytes);
   }
   table_write(&t, 2, out);
   table_free(&t);
@@ -143,7 +159,7 @@ static const char *kind_of(const sim_allocation_result *allocation) {
 
 static bool is_used(const sim_allocation_result *allocation) {
   const sim_counters *c = &allocation->counters;
-  return c->accesses || c->faults || c->h2d_bytes || c->d2h_bytes;
+  return c->accesses || c->faults || c->h2d_bytes || c->d2h_bytes || c->remote_bytes;
 }
 
 /* A framework's modules have hundreds of variables; where so many are not used, they are one row. */
@@ -174,7 +190,7 @@ static const char *label_of(const sim_kernel_result *kernel, size_t *length) {
 }
 
 /* The parts of an allocation that launches had pointers to, and which was the first; of runs with a history. */
-static void blocks_write(const sim_result *result, const sim_allocation_result *allocation, table *t) {
+static void blocks_write(const sim_result *result, const sim_allocation_result *allocation, bool remote, table *t) {
   const sim_history *h = result->history;
   char offset[32], text[400];
   for (size_t i = 0; h && i < h->blocks.count; i++) {
@@ -189,18 +205,19 @@ static void blocks_write(const sim_result *result, const sim_allocation_result *
     table_count(t, b->accesses);
     table_cell(t, "-");
     table_count(t, b->faults);
-    table_cell(t, "-");
-    table_cell(t, "-");
+    for (int c = 0; c < 2 + remote; c++) table_cell(t, "-");
   }
 }
 
 static void allocations_write(const sim_result *result, ff_text *out) {
   static const char *const names[] = {"allocation", "kind",   "bytes",  "accesses", "sectors",
-                                      "far-faults", "to GPU", "to CPU", NULL};
+                                      "far-faults", "to GPU", "to CPU", "remote",   NULL};
+  bool remote = has_remote(&result->counters);
   table t;
-  table_start(&t, "llrrrrrr");
+  table_start(&t, remote ? "llrrrrrrr" : "llrrrrrr");
   t.spare = (const char *const[]){"sectors", "accesses", NULL};
-  table_names(&t, names);
+  for (size_t i = 0; names[i]; i++)
+    if (i != 8 || remote) table_cell(&t, "%s", names[i]);
   uint64_t unused_bytes;
   uint32_t unused = count_unused(result, &unused_bytes);
   for (uint32_t i = 0; i < result->allocation_count; i++) {
@@ -215,13 +232,14 @@ static void allocations_write(const sim_result *result, ff_text *out) {
     table_count(&t, c->faults);
     table_bytes(&t, c->h2d_bytes);
     table_bytes(&t, c->d2h_bytes);
-    blocks_write(result, allocation, &t);
+    if (remote) table_bytes(&t, c->remote_bytes);
+    blocks_write(result, allocation, remote, &t);
   }
   if (unused > UNUSED_SHOWN) {
     table_cell(&t, "(%u that were not used)", unused);
     table_cell(&t, "-");
     table_bytes(&t, unused_bytes);
-    for (int i = 0; i < 5; i++) table_count(&t, 0);
+    for (int i = 0; i < 5 + remote; i++) table_count(&t, 0);
   }
   table_write(&t, 2, out);
   table_free(&t);
