@@ -136,6 +136,17 @@ expect('those of all', await two.getAttribute('#sweep-chart', 'data-marks'), '12
 await two.selectOption('[data-choice="a line per"]', 'machine');
 expect('a line per machine', await two.getAttribute('#sweep-chart', 'data-series'), 'gtx480|h200');
 
+// ---- a point that one place lacks: no line through the mean of the others ----
+expect('no gaps so far', await chart('gaps'), '');
+const fewer = points().filter(({ trace, gpu_memory }) => trace === 'a.fft' || gpu_memory !== '2M');
+const three = await page('fewer.db', { points: fewer, total: fewer.length });
+const gaps = () => three.getAttribute('#sweep-chart', 'data-gaps');
+expect('where the line has a gap', await gaps(), 'uvm at 2M');
+expect('which the page says', (await three.textContent('#sweep-notes')).includes('No line through uvm at 2M'));
+expect('the dots are there', await three.getAttribute('#sweep-chart', 'data-marks'), '5');
+await three.selectOption('[data-choice="only trace"]', 'a.fft');
+expect('one trace has no gap', await gaps(), '');
+
 // ---- the table ----
 expect('rows', (await column(one, '#sweep-table', 'point')).length, 9);
 await one.fill('#sweep-table input', 'uvm ratio<=2');

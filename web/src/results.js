@@ -97,6 +97,7 @@ function showChart(points, dimensions, measures) {
     ...state,
     measure: measures.find(({ key }) => key === state.y),
     names: valuesOf(points, state.by),
+    others: dimensions.map(({ key }) => key).filter((key) => key !== state.x && key !== state.by),
     points: points.filter(
       (point) => isDone(point) && [...state.kept].every(([key, value]) => valueText(point[key]) === value || !applies(point, key)),
     ),
@@ -146,10 +147,11 @@ function showChart(points, dimensions, measures) {
       ),
       element('label', { class: 'control' }, log, ' logarithmic'),
     );
-    const { shared, levels } = chart.redraw();
+    const { shared, levels, gaps } = chart.redraw();
     byId('sweep-notes').textContent = [
       `${state.y}: ${measures.find(({ key }) => key === state.y).help}`,
       shared ? 'Several points share a place: the line goes through their geometric mean, each dot is a point.' : 'Each dot is a point.',
+      gaps.length ? `No line through ${gaps.slice(0, 6).join(', ')}${gaps.length > 6 ? ', ...' : ''}: some of the points that it has elsewhere are missing.` : '',
       levels.length ? `Dashed: ${levels.join(', ')}, for which ${state.x} was not given or means nothing.` : '',
     ]
       .filter(Boolean)

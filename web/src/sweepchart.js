@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number of the points over one of their parameters, a line per memory manager (or machine, or trace). Each point is a dot; where several
-// points share a place, the line goes through their mean. What has no value of the parameter is a dashed level across.
+// points share a place, the line goes through their mean, and has a gap where some of the points that other places have are missing: means of
+// different programs are no curve. What has no value of the parameter is a dashed level across.
 import { axisLook, legend, makeChart, tooltip } from './charts.js';
 import { tip } from './page.js';
 import { mean, valueText, valuesOf } from './points.js';
@@ -10,18 +11,25 @@ const SHADES = ['s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8'];
 const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond', 'pin', 'arrow'];
 const SPREAD = 0.5; // of the room between two values, over which the series' dots are spread
 
-// The series of a chart: {name, shade, symbol, means: [value or null by x], dots: [[x, value, point]], level: its mean without x, or null}.
-function seriesOf(points, { x, y, by, names }, xs) {
+// The series of a chart: {name, shade, symbol, means: [value or null by x], gaps: x values some of whose points are missing, dots: [[x, value, point]],
+// level: its mean without x, or null}. others: the parameters that tell apart what shares a place, of
+// which those count that all of a series' points have.
+function seriesOf(points, { x, y, by, names, others }, xs) {
   return names
     .map((name, i) => {
       const own = points.filter((point) => point[by] === name && Number.isFinite(point[y]));
       const at = xs.map((value) => own.filter((point) => point[x] === value));
       const without = own.filter((point) => !xs.includes(point[x]));
+      const given = others.filter((key) => own.every((point) => (point[key] ?? null) !== null));
+      const kindsOf = (list) => new Set(list.map((point) => JSON.stringify(given.map((key) => point[key])))).size;
+      const all = kindsOf(at.flat());
+      const whole = at.map((list) => kindsOf(list) === all);
       return {
         name: valueText(name),
         shade: SHADES[i % SHADES.length],
         symbol: SYMBOLS[Math.floor(i / SHADES.length) % SYMBOLS.length],
-        means: at.map((list) => mean(list.map((point) => point[y]))),
+        means: at.map((list, i) => (whole[i] ? mean(list.map((point) => point[y])) : null)),
+        gaps: xs.filter((_, i) => at[i].length && !whole[i]),
         dots: at.flatMap((list, column) => list.map((point) => [column, point[y], point])),
         level: xs.length && without.length ? mean(without.map((point) => point[y])) : null,
         without: without.length,
@@ -30,7 +38,7 @@ function seriesOf(points, { x, y, by, names }, xs) {
     .filter(({ dots, level }) => dots.length || level !== null);
 }
 
-/* holder; pick(): {points, names: all values of `by`, each with its colour, x, y, by, logarithmic, measure: {key, format}, describePoint(point): rows for the tip}.
+/* holder; pick(): {points, names: all values of `by`, each with its colour, x, y, by, others, logarithmic, measure: {key, format}, describePoint(point): rows for the tip}.
  * Returns {redraw}. */
 export function makeSweepChart(holder, pick) {
   let made = null;
@@ -104,7 +112,7 @@ export function makeSweepChart(holder, pick) {
             showSymbol: level === null,
             symbol: one.symbol,
             symbolSize: 7,
-            connectNulls: true,
+            connectNulls: !one.gaps.length,
             itemStyle,
             lineStyle: { width: 2, color: itemStyle.color, type: level === null ? 'solid' : 'dashed' },
             z: 2,
@@ -134,11 +142,14 @@ export function makeSweepChart(holder, pick) {
       holder.dataset.marks = String(series.reduce((total, { dots }) => total + dots.length, 0));
       holder.dataset.series = series.map(({ name }) => name).join('|');
       holder.dataset.values = xs.map(valueText).join('|');
+      const gaps = series.flatMap((one) => one.gaps.map((value) => `${one.name} at ${valueText(value)}`));
+      holder.dataset.gaps = gaps.join('|');
       if (made) made.redraw();
       else made = makeChart(holder, options, (width) => (width < 600 ? 360 : 440));
       return {
         shared: series.some((one) => one.dots.length > xs.length),
         levels: series.filter(({ level }) => level !== null).map(({ name }) => name),
+        gaps,
       };
     },
   };
