@@ -2,7 +2,7 @@
 /* The table for people: one line per manager; with -v what each kernel and each allocation did under each manager, and
  * what the run cost the host.
  *
- * The widest line of the first table is below 130 columns whatever the numbers; a manager that could
+ * The widest line of the first table is below 140 columns whatever the numbers; a manager that could
  * not run is shown with its reason, never with zeros that look like a result. */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const double RATIO_GOOD = 0.98, RATIO_BAD = 1.02;
 
 /* Columns that a table has only if a row has something in them, of `remote` something that counts beside what moved. */
 typedef struct extras {
-  bool zeros, remote;
+  bool host_faults, zeros, remote;
 } extras;
 
 static bool has_remote(const sim_counters *c) { return c->remote_bytes > (c->h2d_bytes + c->d2h_bytes) / 8; }
@@ -36,6 +36,7 @@ static void manager_row(const report_run *run, const sim_result *result, extras 
   table_time(t, c->kernel_ps);
   table_time(t, c->transfer_ps);
   table_count(t, c->faults);
+  if (with.host_faults) table_count(t, c->host_faults);
   table_bytes(t, c->h2d_bytes);
   if (with.zeros) table_bytes(t, c->zero_filled_bytes);
   table_bytes(t, c->d2h_bytes);
@@ -60,11 +61,12 @@ static void error_write(const sim_result *result, ff_text *out) {
   ff_text_add(out, "\n");
 }
 
-static extras device_extras(const report_run *run, uint32_t device) {
+static extras device_extras(const report_run *run, uint32_t device, bool verbose) {
   extras with = {0};
   for (uint32_t i = 0; i < run->result_count; i++) {
     const sim_counters *c = &run->results[i].counters;
     if (run->results[i].device != device) continue;
+    with.host_faults |= verbose && c->host_faults;
     with.zeros |= c->zero_filled_bytes > 0;
     with.remote |= has_remote(c);
   }
@@ -72,16 +74,28 @@ static extras device_extras(const report_run *run, uint32_t device) {
 }
 
 /* The table of one of the program's devices. */
-static void device_write(const report_run *run, uint32_t device, ff_text *out) {
-  static const char *const names[] = {"memory", "time",   "ratio",  "kernels",   "transfers", "far-faults", "to GPU",
-                                      "zeros",  "to CPU", "remote", "link used", "TLB miss",  NULL};
-  extras with = device_extras(run, device);
+static void device_write(const report_run *run, uint32_t device, bool verbose, ff_text *out) {
+  extras with = device_extras(run, device, verbose);
+  const char *const names[] = {"memory",
+                               "time",
+                               "ratio",
+                               "kernels",
+                               "transfers",
+                               "far-faults",
+                               with.host_faults ? "CPU faults" : NULL,
+                               "to GPU",
+                               with.zeros ? "zeros" : NULL,
+                               "to CPU",
+                               with.remote ? "remote" : NULL,
+                               "link used",
+                               "TLB miss"};
+  static const char *const aligns[] = {"lrrrrrrrrr", "lrrrrrrrrrr", "lrrrrrrrrrrr", "lrrrrrrrrrrrr"};
   table t;
-  static const char *const aligns[] = {"lrrrrrrrrr", "lrrrrrrrrrr", "lrrrrrrrrrrr"};
-  table_start(&t, aligns[with.zeros + with.remote]);
-  t.spare = (const char *const[]){"zeros", "TLB miss", "remote", "link used", "transfers", "kernels", NULL};
-  for (size_t i = 0; names[i]; i++)
-    if ((i != 7 || with.zeros) && (i != 9 || with.remote)) table_cell(&t, "%s", names[i]);
+  table_start(&t, aligns[with.host_faults + with.zeros + with.remote]);
+  t.spare =
+      (const char *const[]){"zeros", "TLB miss", "CPU faults", "remote", "link used", "transfers", "kernels", NULL};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (names[i]) table_cell(&t, "%s", names[i]);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (run->results[i].device == device && !run->results[i].error[0]) manager_row(run, &run->results[i], with, &t);
   table_write(&t, 0, out);
@@ -96,11 +110,11 @@ static bool has_device(const report_run *run, uint32_t device) {
   return false;
 }
 
-static void managers_write(const report_run *run, ff_text *out) {
+static void managers_write(const report_run *run, bool verbose, ff_text *out) {
   for (uint32_t device = 0; device <= 128; device++) {
     if (!has_device(run, device)) continue;
     if (device) ff_text_add(out, "device %u\n", device - 1);
-    device_write(run, device, out);
+    device_write(run, device, verbose, out);
   }
   text_stacks_write(run, out);
   text_tiers_write(run, out);
@@ -367,7 +381,7 @@ static void header_write(const report_run *run, ff_text *out) {
 
 void report_table_write(const report_run *run, const report_style *style, ff_text *out) {
   header_write(run, out);
-  if (run->result_count) managers_write(run, out);
+  if (run->result_count) managers_write(run, style->verbose, out);
   else ff_text_add(out, "no manager was asked for: the program was executed, not timed\n");
   if (!run->complete) incomplete_write(run, out);
   if (launched_nothing(run)) ff_text_add(out, "note: the program launched no kernel\n");
