@@ -337,6 +337,12 @@ class Policies(Case):
         recorded = farfault.simulate(self.trace, memory="replay", prefetch=Next, machine="h200")
         self.assertEqual(result[0].counters, recorded[0].counters)
 
+    def test_program_without_standard_files(self):
+        """What it writes there does not go to the policy's process."""
+        result = farfault.run([BUILD / "tests" / "programs" / "ends", "closed"], memory="replay", prefetch=Next)
+        self.assertEqual(result.exit_status, 0)
+        self.assertIsNone(result[0].error)
+
     def test_names(self):
         def another():
             return Idle()
