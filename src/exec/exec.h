@@ -120,6 +120,8 @@ typedef struct exec_stats {
 } exec_stats;
 
 #define EXEC_GIVEN_MAX 64u /* launches that have given way at a time */
+/* Of nothing but polling before a launch gives way: 50. Tests of many such launches set less, before the first. */
+extern uint32_t exec_give_way_ms;
 
 typedef struct exec_config {
   exec_memory *memory;

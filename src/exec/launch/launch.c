@@ -38,9 +38,10 @@
 #define MAX_WORKERS 256u
 #define FRAMES_KEPT (UINT64_C(64) << 20) /* bytes of frames that a worker keeps from launch to launch */
 #define WAIT_MILLISECONDS 20
-#define STUCK_ROUNDS 3           /* of waiting for the stream while no block gets further */
-#define GIVE_WAY_MILLISECONDS 50 /* of nothing but polling before a launch gives way; once it has, */
-#define GIVE_AGAIN_MILLISECONDS 1
+#define STUCK_ROUNDS 3            /* of waiting for the stream while no block gets further */
+#define GIVE_AGAIN_MILLISECONDS 1 /* as exec_give_way_ms, once a launch has given way */
+
+uint32_t exec_give_way_ms = 50;
 
 typedef struct worker_pool worker_pool;
 
@@ -260,7 +261,7 @@ static bool polls_since(const core_worker *worker, uint64_t progress, uint64_t b
 static bool all_poll(worker_pool *pool, const core_launch *launch, bool own) {
   uint64_t now = milliseconds(), progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
   if (pool->gave_at && now - pool->gave_at < GIVE_AGAIN_MILLISECONDS) return false;
-  uint64_t before = now - (pool->gave_at ? GIVE_AGAIN_MILLISECONDS : GIVE_WAY_MILLISECONDS);
+  uint64_t before = now - (pool->gave_at ? GIVE_AGAIN_MILLISECONDS : exec_give_way_ms);
   if (own && !polls_since(&pool->workers[0]->worker, progress, before)) return false;
   if (launch->threads == 1) return own;
   bool all = true, any = own;

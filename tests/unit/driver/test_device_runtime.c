@@ -600,6 +600,7 @@ static int run_apart(CMUnitTestFunction test, const char *checker) {
 }
 
 int main(void) {
+  exec_give_way_ms = 5;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_synchronises),         cmocka_unit_test(test_ordinary_launch),
       cmocka_unit_test(test_several_devices),      cmocka_unit_test(test_several_in_order),

@@ -15,6 +15,7 @@
 #include "exec/decode/program.h"
 #include "exec/exec.h"
 #include "exec/launch/program_sharing.h"
+#include "unit/share.h"
 
 typedef struct opened {
   ff_text text;
@@ -86,7 +87,7 @@ static ff_status launch(const opened *o, exec_kernel *kernel, exec_fault *fault,
 
 /* The launch fails where all is decoded at once; else the call of the function that is too much. */
 static void more_than_a_module_may_have(void **state) {
-  for (int large = 0; large < 2; large++) {
+  for (int large = 0; large < (CHECKED_BUILD ? (int)fewer(2, 2) : 2); large++) {
     opened *o = open_large(large ? 70000 : 1);
     exec_kernel *k, *small;
     good_kernel(o, "k", &k);
