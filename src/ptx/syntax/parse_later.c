@@ -61,13 +61,35 @@ static bool begins(const char *at, const char *limit, const char *word) {
   return (size_t)(limit - at) >= length && !memcmp(at, word, length);
 }
 
+/* Does a directive that makes more than a part of its function begin at `at`? */
+static bool names_module(const char *at, const char *limit) {
+  return begins(at, limit, ".global") || begins(at, limit, ".const") || begins(at, limit, ".file");
+}
+
+static bool is_loc(const ptx_token *token) {
+  return token->kind == PTX_TOKEN_DOTTED && token->length == 3 && !memcmp(token->chars, "loc", 3);
+}
+
+/* What stands behind a .loc, which has no end of its own; the lexer is in front of it. A name is the .loc's if it
+ * stands behind a comma (function_name, inlined_at) or behind such a name (a label). */
+static const char *behind_loc(ptx_lexer lexer) {
+  ptx_token token;
+  bool of_loc, may_name = false;
+  do {
+    ptx_lex(&lexer, &token);
+    bool name = may_name && token.kind == PTX_TOKEN_NAME;
+    may_name = token.kind == ',' || name;
+    of_loc = name || token.kind == PTX_TOKEN_INTEGER || token.kind == ',' || token.kind == '+' || is_loc(&token);
+  } while (of_loc);
+  return token.kind == PTX_TOKEN_DOTTED ? token.chars - 1 : token.chars;
+}
+
 /* Does a statement begin here with a directive that makes more than a part of its function? */
 static bool is_of_module(const ptx_lexer *lexer) {
-  const char *at = lexer->cursor;
-  while (at < lexer->limit && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\f')) at++;
-  return at < lexer->limit && *at == '.' &&
-         (begins(at, lexer->limit, ".global") || begins(at, lexer->limit, ".const") ||
-          begins(at, lexer->limit, ".file"));
+  const char *at = lexer->cursor, *limit = lexer->limit;
+  while (at < limit && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\f' || *at == '\v')) at++;
+  if (begins(at, limit, ".loc") && !begins(at, limit, ".local")) at = behind_loc(*lexer);
+  return names_module(at, limit);
 }
 
 /* The next sign; the cursor is behind it then. The text ends with a NUL, which is one. */
