@@ -323,6 +323,11 @@ typedef enum cudaLaunchAttributeID {
   cudaLaunchAttributePriority = 8,
   cudaLaunchAttributeMemSyncDomainMap = 9,
   cudaLaunchAttributeMemSyncDomain = 10,
+  cudaLaunchAttributePreferredClusterDimension = 11,
+  cudaLaunchAttributeLaunchCompletionEvent = 12,
+  cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
+  cudaLaunchAttributePreferredSharedMemoryCarveout = 14,
+  cudaLaunchAttributeNvlinkUtilCentricScheduling = 16,
 } cudaLaunchAttributeID;
 typedef union cudaLaunchAttributeValue {
   char pad[64];
@@ -337,6 +342,15 @@ typedef union cudaLaunchAttributeValue {
     unsigned char default_, remote;
   } memSyncDomainMap;
   int memSyncDomain; /* 0: the default one, 1: remote */
+  struct {
+    cudaEvent_t event;
+    int flags, at_block_start; /* of programmaticEvent; launchCompletionEvent has the flags only */
+  } launchEvent;
+  struct {
+    int deviceUpdatable;
+    void *node;
+  } deviceUpdatableKernelNode;
+  unsigned int sharedMemCarveout;
 } cudaLaunchAttributeValue;
 typedef struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;

@@ -6,7 +6,7 @@
 
 #include "driver_call.h"
 
-enum { BYTES = 100 << 10, CARVE_OUT = 9, PREFER_SHARED = 1, PREFER_L1 = 2 };
+enum { BYTES = 100 << 10, CARVE_OUT = 9, PREFER_SHARED = 1, PREFER_L1 = 2, PREFERRED_CARVE_OUT = 14 };
 
 #define KERNEL(name)                                                                                                                      \
   ".visible .entry " name                                                                                                                 \
@@ -17,8 +17,8 @@ enum { BYTES = 100 << 10, CARVE_OUT = 9, PREFER_SHARED = 1, PREFER_L1 = 2 };
   "setp.lt.u32 %p1, %r2, 102400;\n@%p1 bra NEXT;\nadd.u32 %r7, %r7, 1;\nsetp.lt.u32 %p2, %r7, 4;\n@%p2 bra ROUND;\n"                      \
   "mul.wide.u32 %rd5, %r1, 4;\nadd.u64 %rd5, %rd2, %rd5;\nst.global.u32 [%rd5], %r5;\nret;\n}\n"
 
-static const char code[] =
-    ".version 7.0\n.target sm_50\n.address_size 64\n" KERNEL("plain") KERNEL("older") KERNEL("least") KERNEL("most");
+static const char code[] = ".version 7.0\n.target sm_50\n.address_size 64\n" KERNEL("plain") KERNEL("older")
+    KERNEL("least") KERNEL("most") KERNEL("launch");
 
 static void *module;
 static uint64_t from, to;
@@ -34,6 +34,26 @@ static void launch(const char *name, int cache, int carve_out) {
        1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL);
 }
 
+/* What a launch prefers, whatever its kernel does. */
+static void launch_preferring(const char *name, uint32_t percent) {
+  struct {
+    uint32_t id, pad;
+    union {
+      uint32_t carve_out;
+      char room[64];
+    } value;
+  } attribute = {.id = PREFERRED_CARVE_OUT, .value.carve_out = percent};
+  struct {
+    uint32_t grid[3], block[3], shared;
+    void *stream, *attributes;
+    uint32_t count;
+  } config = {{1, 1, 1}, {32, 1, 1}, 0, NULL, &attribute, 1};
+  void *kernel, *arguments[] = {&from, &to};
+  CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, name);
+  CALL(cuFuncSetAttribute, (void *, int, int), kernel, CARVE_OUT, 0);
+  CALL(cuLaunchKernelEx, (void *, void *, void **, void **), &config, kernel, arguments, NULL);
+}
+
 int main(void) {
   module = driver_open(code);
   CALL(cuMemAlloc_v2, (uint64_t *, size_t), &from, BYTES);
@@ -43,6 +63,7 @@ int main(void) {
   launch("older", PREFER_SHARED, -1);
   launch("least", PREFER_SHARED, 0); /* the newer one has the last word */
   launch("most", PREFER_L1, 100);
+  launch_preferring("launch", 100);
   CALL(cuCtxSynchronize, (void));
   puts("good");
   return 0;

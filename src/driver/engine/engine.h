@@ -391,7 +391,9 @@ typedef struct engine_launch {
   bool cooperative;
   bool has_window; /* `window` is its access policy window; else that of the stream when it is launched */
   cudaAccessPolicyWindow window;
-  exec_grids grids;  /* of engine_grids_run */
+  int carve_out;             /* of shared memory, preferred: 1 + percent; 0: as the function says */
+  cudaEvent_t begins, ended; /* recorded in its stream in front of it, and behind it; NULL: none */
+  exec_grids grids;          /* of engine_grids_run */
   const char *range; /* of NVTX, in which it was made (injection/nvtx.h); NULL: that of the thread that runs it */
   const char *site;  /* in the program, where it was made (engine_site.h); NULL: not known */
 } engine_launch;
@@ -400,8 +402,10 @@ typedef struct engine_launch {
  * beyond what the function allows, or its .maxntid; cudaErrorLaunchOutOfResources: registers;
  * cudaErrorCooperativeLaunchTooLarge. */
 ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
-/* An attribute of a launch that changes what happens here: cooperative, the size of clusters, the access policy window.
- * Others do nothing. cudaErrorInvalidValue: a window that is none. */
+/* An attribute of a launch: cooperative, the size of clusters, the access policy window, the carve-out and events
+ * change what happens here. Others that launches have are hints. cudaErrorInvalidValue: no attribute of launches, or a
+ * window or a carve-out that is none; cudaErrorInvalidResourceHandle: no event; cudaErrorNotSupported: a node that the
+ * device could update. */
 ENGINE_API cudaError_t engine_launch_attribute(engine_launch *launch, int attribute,
                                                const cudaLaunchAttributeValue *value);
 /* `count` cooperative launches of one kernel with one shape, each in a stream of another device, which are made as one

@@ -9,6 +9,8 @@
 /* ---- attributes ---- */
 
 static cudaError_t attribute_set(engine_node *node, int id, const cudaLaunchAttributeValue *value) {
+  if (id == cudaLaunchAttributeProgrammaticEvent || id == cudaLaunchAttributeLaunchCompletionEvent)
+    return cudaErrorInvalidValue; /* of launches only */
   cudaError_t error = engine_launch_attribute(&node->params.launch, id, value);
   if (error) return error;
   for (size_t i = 0; i < node->attributes.count; i++)

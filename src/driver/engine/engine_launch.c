@@ -214,11 +214,12 @@ static void copy_text(char *to, size_t room, const char *text) {
 }
 
 /* Of shared memory, in percent; -1: none. The older attribute is asked where the program has not set the newer one. */
-static int preferred_carve_out(const engine_function_info *info) {
+static int preferred_carve_out(const engine_launch *launch, const engine_function_info *info) {
   static const int older[] = {[cudaFuncCachePreferNone] = -1,
                               [cudaFuncCachePreferShared] = 100,
                               [cudaFuncCachePreferL1] = 0,
                               [cudaFuncCachePreferEqual] = 50};
+  if (launch->carve_out) return launch->carve_out - 1;
   return info->carveout >= 0 ? info->carveout : older[info->cache_preference];
 }
 
@@ -264,7 +265,7 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced->shared_bytes = (uint32_t)(info->kernel.static_shared + launch->dynamic_shared);
     traced->registers = info->kernel.registers;
     traced->kernel_index = launch->function->index - 1;
-    traced->carve_out = (uint8_t)(1 + preferred_carve_out(info));
+    traced->carve_out = (uint8_t)(1 + preferred_carve_out(launch, info));
     traced->cooperative = launch->cooperative;
     note_l2_controls(&traced->l2, launch, stream->device);
     if (info->kernel.reads_smid) traced->smids = engine_stream_sms(stream);
@@ -549,14 +550,21 @@ engine_launch engine_launch_noted(const engine_launch *launch) {
   return noted;
 }
 
+static cudaError_t run_noted(const engine_launch *noted, engine_declared **declared) {
+  cudaError_t error = engine_enter_stream(noted->stream);
+  if (error) return error;
+  error = engine_launch_locked(noted, declared);
+  engine_leave();
+  return error;
+}
+
 cudaError_t engine_launch_run(const engine_launch *launch) {
   engine_declared *declared = engine_declared_take();
   const engine_launch noted = engine_launch_noted(launch);
-  cudaError_t error = engine_enter_stream(launch->stream);
-  if (!error) {
-    error = engine_launch_locked(&noted, &declared);
-    engine_leave();
-  }
+  cudaError_t error = cudaSuccess;
+  if (launch->begins) error = engine_event_record(launch->begins, launch->stream);
+  if (!error) error = run_noted(&noted, &declared);
+  if (!error && launch->ended) error = engine_event_record(launch->ended, launch->stream);
   engine_declared_free(declared);
   return error;
 }

@@ -9,6 +9,7 @@
 enum { POLICY_AUTOMATIC = 1, POLICY_BLOCKING_SYNC = 4 };     /* cudaSynchronizationPolicy */
 enum { ACCESS_NORMAL, ACCESS_STREAMING, ACCESS_PERSISTING }; /* cudaAccessProperty */
 enum { DOMAIN_DEFAULT, DOMAIN_REMOTE };                      /* cudaLaunchMemSyncDomain */
+enum { LAST_ATTRIBUTE = 18 };                                /* of cudaLaunchAttributeID, in CUDA 13 */
 
 static int domain_count(const engine_stream *stream) {
   int count = 1;
@@ -22,15 +23,35 @@ static bool window_valid(const cudaAccessPolicyWindow *window) {
          window->missProp <= ACCESS_STREAMING;
 }
 
+static cudaError_t take_event(cudaEvent_t *taken, const cudaLaunchAttributeValue *value) {
+  *taken = value->launchEvent.event;
+  return *taken ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+/* An event of a launch (CUDA Runtime API, cudaLaunchAttributeID) may come when all blocks have begun, or earlier, where
+ * that is meant, and later where a trigger within the kernel is: as late as its end. */
 cudaError_t engine_launch_attribute(engine_launch *launch, int attribute, const cudaLaunchAttributeValue *value) {
-  if (attribute == cudaLaunchAttributeCooperative) launch->cooperative = value->cooperative != 0;
-  if (attribute == cudaLaunchAttributeClusterDimension)
+  switch (attribute) {
+  case cudaLaunchAttributeCooperative: launch->cooperative = value->cooperative != 0; return cudaSuccess;
+  case cudaLaunchAttributeClusterDimension:
     memcpy(launch->cluster, &value->clusterDim, sizeof launch->cluster);
-  if (attribute != cudaLaunchAttributeAccessPolicyWindow) return cudaSuccess;
-  if (!window_valid(&value->accessPolicyWindow)) return cudaErrorInvalidValue;
-  launch->window = value->accessPolicyWindow;
-  launch->has_window = true;
-  return cudaSuccess;
+    return cudaSuccess;
+  case cudaLaunchAttributeAccessPolicyWindow:
+    if (!window_valid(&value->accessPolicyWindow)) return cudaErrorInvalidValue;
+    launch->window = value->accessPolicyWindow;
+    launch->has_window = true;
+    return cudaSuccess;
+  case cudaLaunchAttributePreferredSharedMemoryCarveout:
+    if (value->sharedMemCarveout > 100 && (int)value->sharedMemCarveout != -1) return cudaErrorInvalidValue;
+    launch->carve_out = (int)value->sharedMemCarveout + 1;
+    return cudaSuccess;
+  case cudaLaunchAttributeProgrammaticEvent: return take_event(&launch->ended, value);
+  case cudaLaunchAttributeLaunchCompletionEvent: return take_event(&launch->begins, value);
+  case cudaLaunchAttributeDeviceUpdatableKernelNode:
+    return value->deviceUpdatableKernelNode.deviceUpdatable ? cudaErrorNotSupported : cudaSuccess;
+  case cudaLaunchAttributeSynchronizationPolicy: return cudaErrorInvalidValue; /* of streams only */
+  default: return attribute >= 0 && attribute <= LAST_ATTRIBUTE ? cudaSuccess : cudaErrorInvalidValue;
+  }
 }
 
 static int clamp_priority(int priority) {

@@ -245,6 +245,34 @@ static void events_carry_it_on(void **state) {
   assert_int_equal(words[1], 2);
 }
 
+/* Attributes of a launch: one event comes when it has begun, another one when it has ended. */
+static void events_of_a_launch(void **state) {
+  (void)state;
+  cudaEvent_t begun;
+  float since;
+  void *arguments[] = {&latch, &answer, &(uint32_t){1}, &(uint64_t){0}};
+  succeed(cudaEventCreate(&begun));
+  expect(cudaEventElapsedTime(&since, begun, begun), cudaErrorInvalidResourceHandle);
+  cudaLaunchAttribute attributes[2] = {{.id = cudaLaunchAttributeLaunchCompletionEvent, .val.launchEvent.event = begun},
+                                       {.id = cudaLaunchAttributeProgrammaticEvent, .val.launchEvent.event = event}};
+  cudaLaunchConfig_t config = {
+      .gridDim = {1, 1, 1}, .blockDim = {1, 1, 1}, .stream = blocking, .attrs = attributes, .numAttrs = 2};
+  succeed(cudaLaunchKernelExC(&config, wait_for, arguments));
+  succeed(cudaEventElapsedTime(&since, begun, begun)); /* it was recorded */
+  expect(cudaEventQuery(event), cudaErrorNotReady);
+  succeed(cudaStreamWaitEvent(apart, event, 0));
+  start_put(apart, words, 1);
+  assert_int_equal(words[0], 0);
+  *latch = 1;
+  succeed(cudaStreamSynchronize(apart));
+  assert_int_equal(*answer, 1);
+  assert_int_equal(words[0], 1);
+  succeed(cudaEventQuery(event));
+  attributes[1].val.launchEvent.event = NULL;
+  expect(cudaLaunchKernelExC(&config, wait_for, arguments), cudaErrorInvalidResourceHandle);
+  succeed(cudaEventDestroy(begun));
+}
+
 /* All workers have blocks that poll: they stop whenever the host wants the device. */
 static void many_blocks(void **state) {
   (void)state;
@@ -689,6 +717,7 @@ static int run_behind_cases(void) {
       CASE(one_kernel_waits_for_another),
       CASE(default_stream_waits),
       CASE(events_carry_it_on),
+      CASE(events_of_a_launch),
       CASE(many_blocks),
       CASE(calls_that_wait),
       CASE(a_queued_wait_carries_host_functions_on),

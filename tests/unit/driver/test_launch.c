@@ -202,6 +202,26 @@ static void extended_launches(void **state) {
   succeed(cudaLaunchKernelExC(&config, count, NULL));
   attributes[1].val.clusterDim.x = 3; /* does not divide the grid */
   expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorInvalidClusterSize);
+  static const struct {
+    cudaLaunchAttribute attribute;
+    cudaError_t error;
+  } others[] = {
+      {{.id = cudaLaunchAttributeIgnore}, cudaSuccess},
+      {{.id = cudaLaunchAttributePriority, .val.priority = -1}, cudaSuccess},
+      {{.id = cudaLaunchAttributeProgrammaticStreamSerialization, .val.cooperative = 1}, cudaSuccess},
+      {{.id = cudaLaunchAttributePreferredSharedMemoryCarveout, .val.sharedMemCarveout = 100}, cudaSuccess},
+      {{.id = cudaLaunchAttributePreferredSharedMemoryCarveout, .val.sharedMemCarveout = 101}, cudaErrorInvalidValue},
+      {{.id = cudaLaunchAttributeSynchronizationPolicy, .val.syncPolicy = 1}, cudaErrorInvalidValue},
+      {{.id = cudaLaunchAttributeDeviceUpdatableKernelNode, .val.deviceUpdatableKernelNode.deviceUpdatable = 1},
+       cudaErrorNotSupported},
+      {{.id = (cudaLaunchAttributeID)19}, cudaErrorInvalidValue},
+      {{.id = (cudaLaunchAttributeID)-1}, cudaErrorInvalidValue},
+  };
+  config.numAttrs = 1;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    attributes[0] = others[i].attribute;
+    if (cudaLaunchKernelExC(&config, count, NULL) != others[i].error) fail_msg("attribute %zu", i);
+  }
   config.attrs = NULL;
   expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorInvalidValue);
   (void)cudaGetLastError();
