@@ -12,9 +12,33 @@
 
 static ps duration(double per_byte, uint64_t bytes) { return (ps)llround(per_byte * (double)bytes); }
 
+void link_beside_add(link_beside *b, ps work, ps from) {
+  if (!b->work || from < b->from) b->from = from;
+  b->work += work;
+}
+
+void link_beside_settle(link_beside *b, server *bus, ps now) {
+  if (!b->work) return;
+  const ps idle = bus->free > b->from ? bus->free : b->from;
+  if (now <= idle) return;
+  const ps done = now - idle < b->work ? now - idle : b->work;
+  bus->free = idle + done;
+  b->work -= done;
+}
+
+ps link_beside_take(link_beside *b, server *bus, ps ask, ps at, ps service) {
+  if (!b->work) return server_take(bus, ask, at, service);
+  link_beside_settle(b, bus, ask);
+  const ps turns = b->work < service ? b->work : service;
+  b->work -= turns;
+  return server_take(bus, ask, at, service + turns) + turns;
+}
+
 void link_account(link_port *p, ps now) {
   host_link *l = p->wire;
   if (now <= l->accounted) return;
+  link_beside_settle(&l->h2d.beside, &l->h2d.bus, now);
+  link_beside_settle(&l->d2h.beside, &l->d2h.bus, now);
   ps end = l->h2d.bus.free > l->d2h.bus.free ? l->h2d.bus.free : l->d2h.bus.free;
   if (end > now) end = now;
   if (end > l->accounted) {
@@ -33,18 +57,31 @@ typedef struct load {
   ps service;
 } load;
 
+static void note_crossed(link_port *p, const load *what, ps begin, ps end) {
+  link_crossed *crossed = &p->crossed[what->in];
+  if (!crossed->bytes) crossed->first = begin;
+  crossed->last = end;
+  crossed->bytes += what->bytes;
+  if (p->history) record_link(p->history, what->cause, what->in, what->bytes, begin, end);
+}
+
 static ps direction_take(link_port *p, const load *what, ps ask, ps at) {
   link_direction *d = what->in ? &p->wire->h2d : &p->wire->d2h;
   link_account(p, ask);
   if (what->cause < HISTORY_CAUSE_REMOTE) p->moved[what->in] += what->bytes;
   d->busy += what->service;
-  ps served = server_take(&d->bus, ask, at, what->service);
-  link_crossed *crossed = &p->crossed[what->in];
-  if (!crossed->bytes) crossed->first = d->bus.free - what->service;
-  crossed->last = d->bus.free;
-  crossed->bytes += what->bytes;
-  if (p->history) record_link(p->history, what->cause, what->in, what->bytes, d->bus.free - what->service, d->bus.free);
+  ps served = link_beside_take(&d->beside, &d->bus, ask, at, what->service);
+  note_crossed(p, what, d->bus.free - what->service, d->bus.free);
   return served;
+}
+
+void link_carry_beside(link_port *p, bool in, uint64_t bytes, ps from) {
+  link_direction *d = in ? &p->wire->h2d : &p->wire->d2h;
+  const load what = {HISTORY_CAUSE_REMOTE, in, bytes, duration(d->per_byte, bytes)};
+  const ps begin = from > link_free(d) ? from : link_free(d); /* at the latest */
+  d->busy += what.service;
+  link_beside_add(&d->beside, what.service, from);
+  note_crossed(p, &what, begin, begin + what.service);
 }
 
 ps link_transfer(const link_port *p, uint64_t bytes) { return duration(p->wire->h2d.per_byte, bytes); }

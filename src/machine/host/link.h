@@ -8,11 +8,23 @@
 #include "machine/spec/spec.h"
 #include "machine/time.h"
 
+/* What another device has reached over this end of the way, and has told of afterwards: it was carried line by line
+ * between what this device sent. So it takes the time in which the server would be idle, and turns with what comes. */
+typedef struct link_beside {
+  ps work, from; /* service time that is left; of what began at `from` */
+} link_beside;
+void link_beside_add(link_beside *b, ps work, ps from);
+void link_beside_settle(link_beside *b, server *bus, ps now); /* what the server has carried of it before `now` */
+/* server_take of a server that has such work, too. */
+ps link_beside_take(link_beside *b, server *bus, ps ask, ps at, ps service);
+
 typedef struct link_direction {
   server bus;
+  link_beside beside;
   double per_byte;
   uint64_t busy;
 } link_direction;
+static inline ps link_free(const link_direction *d) { return d->bus.free + d->beside.work; } /* of all that is known */
 typedef struct link_crossed { /* one way, since someone has looked: bytes, begin of the first, end of the last */
   uint64_t bytes;
   ps first, last;
@@ -49,6 +61,8 @@ ps link_transfer(const link_port *p, uint64_t bytes); /* how long so much takes 
 /* one page or sector: returns when the last byte is through */
 ps link_carry(link_port *p, history_cause cause, bool in, uint64_t bytes, ps from);
 ps link_remote(link_port *p, bool write, uint64_t bytes, ps ask, ps at);
+/* what another device has reached over it since `from` */
+void link_carry_beside(link_port *p, bool in, uint64_t bytes, ps from);
 /* an explicit or bulk transfer on a copy engine */
 ps link_copy(link_port *p, history_cause cause, bool in, uint64_t bytes, bool pageable, ps from);
 ps link_device_copy(link_port *p, uint64_t bytes, ps from); /* within GPU memory; bytes read and written together */

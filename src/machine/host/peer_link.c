@@ -36,12 +36,18 @@ static bool own_wires(const peer_way *w) { return w->way == MACHINE_WAY_JOINED |
 static server *server_of(peer_link *l, peer_way *w, bool in) {
   return w->way == MACHINE_WAY_JOINED ? &w->directions[in] : &l->ports[in];
 }
+static link_beside *beside_of(peer_link *l, peer_way *w, bool in) {
+  return w->way == MACHINE_WAY_JOINED ? &w->beside[in] : &l->beside[in];
+}
+static ps own_take(peer_link *l, peer_way *w, bool in, ps ask, ps at, ps service) {
+  return link_beside_take(beside_of(l, w, in), server_of(l, w, in), ask, at, service);
+}
 
 /* JOINED, SWITCH: returns when the last byte has passed. */
 static ps wires_take(peer_link *l, uint32_t device, history_cause cause, bool in, uint64_t bytes, ps from) {
   peer_way *w = &l->ways[device];
   ps service = (ps)llround(w->per_byte * (double)bytes);
-  ps begin = server_take(server_of(l, w, in), from, from, service);
+  ps begin = own_take(l, w, in, from, from, service);
   if (cause < HISTORY_CAUSE_REMOTE) l->port->moved[in] += bytes;
   if (l->port->history) record_peer(l->port->history, cause, in, bytes, begin, begin + service);
   return begin + service;
@@ -106,9 +112,9 @@ ps peer_reach_team(peer_link *l, owners_set team, bool write, uint64_t bytes, ps
      latency = (ps)llround(l->spec->switch_latency_us * 1e6);
   for (uint32_t d = 0; d < OWNERS_DEVICES; d++)
     if (d != l->device && team >> d & 1) note_reached(&l->ways[d], write, bytes, ask);
-  ps served = server_take(&l->ports[!write], ask, at, service);
+  ps served = link_beside_take(&l->beside[!write], &l->ports[!write], ask, at, service);
   if (team >> l->device & 1) { /* its own memory is reached through the switch, too */
-    ps own = server_take(&l->ports[write], ask, at, service);
+    ps own = link_beside_take(&l->beside[write], &l->ports[write], ask, at, service);
     if (own > served) served = own;
   }
   if (l->port->history) history_spread(l->port->history, HISTORY_remote_bytes, served, served + service, bytes);
@@ -120,7 +126,7 @@ ps peer_reach(peer_link *l, uint32_t device, bool write, uint64_t bytes, ps ask,
   note_reached(w, write, bytes, ask);
   if (own_wires(w)) {
     ps service = (ps)llround(w->per_byte * (double)bytes);
-    ps served = server_take(server_of(l, w, !write), ask, at, service);
+    ps served = own_take(l, w, !write, ask, at, service);
     if (l->port->history) history_spread(l->port->history, HISTORY_remote_bytes, served, served + service, bytes);
     return served + service + w->latency;
   }
@@ -145,8 +151,8 @@ static void tell_reached(peer_link *l, uint32_t device) {
 
 void peer_tell(peer_link *l, bool waits) {
   if (!l->owners) return;
-  owners_say_busy(l->owners, l->device, OWNERS_OUT_BUS, l->port->wire->d2h.bus.free);
-  owners_say_busy(l->owners, l->device, OWNERS_OUT_SWITCH, l->ports[0].free);
+  owners_say_busy(l->owners, l->device, OWNERS_OUT_BUS, link_free(&l->port->wire->d2h));
+  owners_say_busy(l->owners, l->device, OWNERS_OUT_SWITCH, l->ports[0].free + l->beside[0].work);
   for (uint32_t d = 0; d < OWNERS_DEVICES; d++) tell_reached(l, d);
   for (uint32_t in = 0; in < 2; in++) {
     link_crossed *own = &l->port->crossed[in];
@@ -157,16 +163,25 @@ void peer_tell(peer_link *l, bool waits) {
   }
 }
 
+static void wires_beside(peer_link *l, peer_way *w, bool in, const owners_transfer *t) {
+  link_beside *beside = beside_of(l, w, in);
+  const ps free = server_of(l, w, in)->free + beside->work, begin = free > t->begins ? free : t->begins;
+  const ps service = (ps)llround(w->per_byte * (double)t->bytes);
+  link_beside_add(beside, service, t->begins);
+  if (l->port->history) record_peer(l->port->history, HISTORY_CAUSE_REMOTE, in, t->bytes, begin, begin + service);
+}
+
 /* The end of a transfer that another device has simulated. */
 static void charge(peer_link *l, const owners_transfer *t) {
   bool in = t->to == l->device;
   uint32_t other = in ? t->from : t->to;
-  history_cause cause = t->reached ? HISTORY_CAUSE_REMOTE : HISTORY_CAUSE_FAULT;
   if (own_wires(&l->ways[other])) {
-    wires_take(l, other, cause, in, t->bytes, t->begins);
+    if (t->reached) wires_beside(l, &l->ways[other], in, t);
+    else wires_take(l, other, HISTORY_CAUSE_FAULT, in, t->bytes, t->begins);
     return;
   }
-  link_carry(l->port, cause, in, t->bytes, t->begins);
+  if (t->reached) link_carry_beside(l->port, in, t->bytes, t->begins);
+  else link_carry(l->port, HISTORY_CAUSE_FAULT, in, t->bytes, t->begins);
   crosses_no_root(l, other, in, t->bytes);
 }
 

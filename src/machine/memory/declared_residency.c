@@ -151,7 +151,7 @@ static bool next_piece(segments *g, node *n) {
 }
 
 static bool link_idle(const segments *g) {
-  return g->link->wire->h2d.bus.free <= g->agenda->now && g->link->engines->link[0].free <= g->agenda->now;
+  return link_free(&g->link->wire->h2d) <= g->agenda->now && g->link->engines->link[0].free <= g->agenda->now;
 }
 
 void segments_idle(segments *g) {
@@ -161,8 +161,8 @@ void segments_idle(segments *g) {
     while (n->only_kernels && link_idle(g) && next_piece(g, n)) continue;
   }
   if (link_idle(g)) return;
-  ps free = g->link->wire->h2d.bus.free > g->link->engines->link[0].free ? g->link->wire->h2d.bus.free
-                                                                         : g->link->engines->link[0].free;
+  ps free = link_free(&g->link->wire->h2d) > g->link->engines->link[0].free ? link_free(&g->link->wire->h2d)
+                                                                            : g->link->engines->link[0].free;
   fault_idle_at(g->faults, free);
 }
 

@@ -180,7 +180,7 @@ static bool departs(void *context, const fault_request *request, uint64_t bytes,
 bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at) {
   if (f->manager->counters.threshold) return true; /* nothing decides: the page stays mapped */
   const link_direction *link = &f->link->wire->h2d;
-  ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = f->pager->flights.items[unit->flight].lands;
+  ps queue = link_free(link) > at ? link_free(link) - at : 0, lands = f->pager->flights.items[unit->flight].lands;
   if (f->pager->free >= FF_GROUP_BYTES && queue) return false;
   return at + 2 * (queue + f->t->link_latency) < lands;
 }
@@ -353,8 +353,8 @@ static void cleaned(void *context, uint64_t address, const pager_unit *unit) {
 void fault_clean(far_faults *f) {
   if (f->clean_pending || !f->kernels->running || !pager_wants_clean(f->pager)) return;
   f->clean_pending = true;
-  if (f->link->wire->d2h.bus.free > f->agenda->now) {
-    agenda_add(f->agenda, f->link->wire->d2h.bus.free, EVENT_CLEAN, 0);
+  if (link_free(&f->link->wire->d2h) > f->agenda->now) {
+    agenda_add(f->agenda, link_free(&f->link->wire->d2h), EVENT_CLEAN, 0);
     return;
   }
   uint64_t address = 0, bytes = pager_clean(f->pager, &address);
@@ -369,8 +369,8 @@ void fault_clean(far_faults *f) {
 
 void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address, ps at) {
   const link_direction *link = &f->link->wire->h2d;
-  uint64_t queued = link->bus.free > f->agenda->now && link->per_byte > 0
-                        ? (uint64_t)((double)(link->bus.free - f->agenda->now) / link->per_byte)
+  uint64_t queued = link_free(link) > f->agenda->now && link->per_byte > 0
+                        ? (uint64_t)((double)(link_free(link) - f->agenda->now) / link->per_byte)
                         : 0;
   if (!f->manager->counters.threshold) at = f->agenda->now;
   pager_reached_tell(f->pager, &(fault_request){.served = at, .counters = kernel}, address, queued);
@@ -395,9 +395,9 @@ void fault_link_idle(far_faults *f) {
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
 static void idle_link(far_faults *f) {
   if (f->idle_pending || f->batch == BATCH_SERVED || !f->kernels->running || !pager_wants_idle(f->pager)) return;
-  if (f->link->wire->h2d.bus.free <= f->agenda->now) pager_idle(f->pager);
-  if (f->link->wire->h2d.bus.free <= f->agenda->now) return; /* nothing was proposed; the next landing asks again */
-  fault_idle_at(f, f->link->wire->h2d.bus.free);
+  if (link_free(&f->link->wire->h2d) <= f->agenda->now) pager_idle(f->pager);
+  if (link_free(&f->link->wire->h2d) <= f->agenda->now) return; /* nothing was proposed; the next landing asks again */
+  fault_idle_at(f, link_free(&f->link->wire->h2d));
 }
 
 void fault_idle(far_faults *f) {

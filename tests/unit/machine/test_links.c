@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "machine/host/link.h"
 #include "machine/observe/history.h"
 #include "machine/spec/links.h"
 #include "trace/origin.h"
@@ -313,6 +314,68 @@ static void test_multicast(void **state) {
   }
 }
 
+/* ---- what another device has reached, and has told of afterwards ---- */
+
+static void test_beside_takes_turns(void **state) {
+  server bus = {50};
+  link_beside beside = {0};
+  assert_int_equal(link_beside_take(&beside, &bus, 60, 65, 10), 65); /* there is none of it: as ever */
+  assert_int_equal(bus.free, 70);
+  link_beside_add(&beside, 1000, 20);
+  assert_int_equal(link_beside_take(&beside, &bus, 100, 100, 10), 110); /* idle from 70 to 100; then it in turns */
+  assert_int_equal(bus.free, 120);
+  assert_int_equal(beside.work, 1000 - 30 - 10);
+  assert_int_equal(link_beside_take(&beside, &bus, 110, 110, 2000), 120 + 960); /* what is left of it is less */
+  assert_int_equal(bus.free, 120 + 2960);
+  assert_int_equal(beside.work, 0);
+}
+
+static void test_beside_begins_when_it_was(void **state) {
+  server bus = {0};
+  link_beside beside = {0};
+  link_beside_add(&beside, 40, 500);
+  link_beside_settle(&beside, &bus, 500);
+  assert_int_equal(beside.work, 40);
+  link_beside_settle(&beside, &bus, 530);
+  assert_int_equal(beside.work, 10);
+  assert_int_equal(bus.free, 530);
+  link_beside_add(&beside, 5, 200); /* the server was idle then, but what has been is over */
+  link_beside_settle(&beside, &bus, 1000);
+  assert_int_equal(beside.work, 0);
+  assert_int_equal(bus.free, 545);
+}
+
+/* All service is done, never two at once, and none waits for more of it than takes itself. */
+static void test_beside_keeps_all_work(void **state) {
+  uint64_t random = 1, waits = 0;
+  for (int round = 0; round < 2000; round++) {
+    server bus = {0}, alone = {0};
+    link_beside beside = {0};
+    ps now = 0, done = 0, last = 0;
+    for (int n = 0; n < 20; n++) {
+      now += (random = random * 6364136223846793005u + 1442695040888963407u) >> 58;
+      const ps service = 1 + (random >> 40) % 50;
+      if (random >> 33 & 1) {
+        link_beside_add(&beside, service, now > 30 ? now - 30 : 0);
+        done += service;
+        continue;
+      }
+      link_beside_settle(&beside, &bus, now);
+      const ps soonest = bus.free > now ? bus.free : now, begins = link_beside_take(&beside, &bus, now, now, service);
+      assert_true(begins >= last && begins >= soonest && begins <= soonest + service);
+      assert_true(begins + service == bus.free);
+      last = begins + service;
+      done += service;
+      const ps without = server_take(&alone, now, now, service);
+      waits += begins > without;
+    }
+    link_beside_settle(&beside, &bus, UINT64_MAX / 2);
+    assert_int_equal(beside.work, 0);
+    assert_true(bus.free >= done && bus.free <= now + done);
+  }
+  assert_true(waits > 1000);
+}
+
 /* ---- shared ports of the host ---- */
 
 static void from_host(devices *d, uint32_t device) {
@@ -390,9 +453,16 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ways),  cmocka_unit_test(test_copies),  cmocka_unit_test(test_what_copies_share),
-      cmocka_unit_test(test_pages), cmocka_unit_test(test_lines),   cmocka_unit_test(test_multicast),
-      cmocka_unit_test(test_roots), cmocka_unit_test(test_refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ways),
+                                     cmocka_unit_test(test_copies),
+                                     cmocka_unit_test(test_what_copies_share),
+                                     cmocka_unit_test(test_pages),
+                                     cmocka_unit_test(test_lines),
+                                     cmocka_unit_test(test_multicast),
+                                     cmocka_unit_test(test_roots),
+                                     cmocka_unit_test(test_refusals),
+                                     cmocka_unit_test(test_beside_takes_turns),
+                                     cmocka_unit_test(test_beside_begins_when_it_was),
+                                     cmocka_unit_test(test_beside_keeps_all_work)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
