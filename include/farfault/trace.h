@@ -39,7 +39,7 @@ extern "C" {
  * ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 8192u
+#define FF_TRACE_FORMAT 16384u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -95,7 +95,12 @@ typedef struct ff_trace_error {
  *           arrivals at mbarrier `id` than its last AWAIT of this id waited for (its first: than none). ARRIVE_FAR,
  *           ARRIVE_FAR_COPIED: an arrival at mbarrier `id` of another block of its cluster, the one that is `count`
  *           further in the launch, as a 16-bit number with a sign; AWAIT_FAR: as AWAIT, of such arrivals, which are
- *           counted by themselves. */
+ *           counted by themselves.
+ *   SPILL   store:1 at 4 | words:3 at 5 | sectors:4 at 8 | slot:16 at 12 | pc:32 at 32
+ *           Registers that the kernel may not have: before instruction pc, `words` (1 to 4) of each lane go to its
+ *           local memory, or come back; a line for each, with the words of all lanes side by side. slot: the first
+ *           one's number among those of the thread; sectors: those of lanes that take part (bit 0: lanes 0 to 7). One
+ *           that loads is a load that a WAIT can name. In no ISSUE: the program has no such instruction. */
 typedef enum ff_trace_record_kind {
   FF_TRACE_ISSUE = 1,
   FF_TRACE_ACCESS,
@@ -105,7 +110,8 @@ typedef enum ff_trace_record_kind {
   FF_TRACE_LEAVE,
   FF_TRACE_EXIT,
   FF_TRACE_UNITS,
-  FF_TRACE_ASYNC
+  FF_TRACE_ASYNC,
+  FF_TRACE_SPILL
 } ff_trace_record_kind;
 
 typedef enum ff_trace_async {
@@ -160,6 +166,7 @@ typedef enum ff_trace_access_op {
 #define FF_TRACE_LINES_MAX 64u                          /* of an access */
 #define FF_TRACE_RECORD_WORDS (2u + FF_TRACE_LINES_MAX) /* of a record */
 #define FF_TRACE_WARPS_MAX 32u                          /* of a block */
+#define FF_TRACE_SPILL_WORDS 4u                         /* of a SPILL */
 
 /* Words from their parts; what does not fit into its bits is cut. */
 static inline uint64_t ff_trace_issue(uint32_t instructions, uint32_t memory, uint32_t sfu, uint32_t fp64) {
@@ -201,6 +208,10 @@ static inline uint64_t ff_trace_asynchronous(ff_trace_async what, uint32_t id, u
   return (uint64_t)FF_TRACE_ASYNC | (uint64_t)(id & 0xffu) << 4 | (uint64_t)(what & 15u) << 12 |
          (uint64_t)(count & 0xffffu) << 16;
 }
+static inline uint64_t ff_trace_spill(bool store, uint32_t words, uint32_t sectors, uint32_t slot, uint32_t pc) {
+  return (uint64_t)FF_TRACE_SPILL | (uint64_t)store << 4 | (uint64_t)(words & 7u) << 5 |
+         (uint64_t)(sectors & 15u) << 8 | (uint64_t)(slot & 0xffffu) << 12 | (uint64_t)pc << 32;
+}
 static inline uint64_t ff_trace_exit(void) { return (uint64_t)FF_TRACE_EXIT; }
 
 /* And back. */
@@ -234,6 +245,11 @@ static inline uint32_t ff_trace_barrier_expected(uint64_t word) { return (uint32
 static inline ff_trace_async ff_trace_async_what(uint64_t word) { return (ff_trace_async)(word >> 12 & 15u); }
 static inline uint32_t ff_trace_async_id(uint64_t word) { return (uint32_t)(word >> 4 & 0xffu); }
 static inline uint32_t ff_trace_async_count(uint64_t word) { return (uint32_t)(word >> 16 & 0xffffu); }
+static inline bool ff_trace_spill_stores(uint64_t word) { return (word >> 4 & 1u) != 0; }
+static inline uint32_t ff_trace_spill_words(uint64_t word) { return (uint32_t)(word >> 5 & 7u); }
+static inline uint32_t ff_trace_spill_sectors(uint64_t word) { return (uint32_t)(word >> 8 & 15u); }
+static inline uint32_t ff_trace_spill_slot(uint64_t word) { return (uint32_t)(word >> 12 & 0xffffu); }
+static inline uint32_t ff_trace_spill_pc(uint64_t word) { return (uint32_t)(word >> 32); }
 static inline uint32_t ff_trace_mark(uint64_t word) { return (uint32_t)(word >> 32); } /* pc of ENTER, LEAVE */
 static inline uint32_t ff_trace_trips(uint64_t word) { return (uint32_t)(word >> 4) & FF_TRACE_TRIPS_MAX; }
 
@@ -410,7 +426,7 @@ FF_TRACE_API ff_trace_status ff_trace_begin_warp(ff_trace_writer *writer, uint64
 /* One record of `count` words (1; 2 + lines for an ACCESS). EXIT ends the warp; it is written by itself where it is
  * left out. FF_TRACE_INVALID: no warp has begun, no such record, a wrong count, sfu + fp64 beyond the instructions, a
  * WAIT for a load that the warp has not made, a BARRIER that expects no warp, ENTER and LEAVE that do not match, a line
- * at 2^56 or beyond. */
+ * at 2^56 or beyond, a SPILL of no word or more than four. */
 FF_TRACE_API ff_trace_status ff_trace_put_record(ff_trace_writer *writer, const uint64_t *words, size_t count,
                                                  ff_trace_error *error);
 

@@ -446,8 +446,10 @@ static void describe_waits(describer *d, const exec_instr *i) {
   const uint32_t *list = d->function->waits + i->wait - 1;
   d->now.wait = (uint32_t)d->waits.count;
   d->now.wait_count = list[0];
-  for (uint32_t n = 1; n <= list[0]; n++)
-    FF_PUSH(&d->waits, d->function->loads_offset + 4 * (list[n] & EXEC_WAIT_NUMBER));
+  for (uint32_t n = 1; n <= list[0]; n++) {
+    uint32_t number = list[n] & EXEC_WAIT_SPILL ? d->function->ever : list[n] & EXEC_WAIT_NUMBER;
+    FF_PUSH(&d->waits, d->function->loads_offset + 4 * number);
+  }
 }
 
 /* Where a marked region is entered, how many trips its loop will make is told from registers. */

@@ -92,7 +92,14 @@ typedef struct exec_function exec_function;
 /* In a list of waits: one of two for the same load (decode_waits.c). */
 #define EXEC_WAIT_EARLY 0x80000000u
 #define EXEC_WAIT_LATE 0x40000000u
-#define EXEC_WAIT_NUMBER 0x3fffffffu
+#define EXEC_WAIT_SPILL 0x20000000u /* no load number: an index into exec_function.spills */
+#define EXEC_WAIT_NUMBER 0x1fffffffu
+
+typedef struct exec_spill { /* ptx_spill */
+  uint32_t slot;            /* in words of the thread's local memory */
+  uint32_t load;            /* of one that loads: its load number's index; else EXEC_NO_OFFSET */
+  uint32_t words;           /* TRACE_SPILL_WORDS at most */
+} exec_spill;
 
 typedef struct exec_place { /* a .param variable: `words` slots of 32-bit words in the frame, or local memory */
   uint32_t offset;          /* bytes from the frame's registers */
@@ -127,8 +134,11 @@ struct exec_function {
   uint32_t load_count;
   const exec_region *regions; /* by entry */
   uint32_t region_count;
-  const uint32_t *waits; /* lists for exec_instr.wait: count, then indices into those numbers, some EARLY */
-  uint32_t number;       /* among its kernel's functions */
+  const uint32_t *waits; /* lists for exec_instr.wait: count, then indices into those numbers, some EARLY; or SPILLs */
+  const exec_spill *spills;
+  uint32_t spill_count;
+  uint32_t ever; /* index of a load number that is never 0, where there are spills: they are always there to be made */
+  uint32_t number; /* among its kernel's functions */
 };
 
 typedef struct exec_copy { /* a parameter or result that moves between two frames */

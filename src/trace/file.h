@@ -26,9 +26,9 @@
 
 #include "trace/stream.h"
 
-#define TRACE_FILE_VERSION 8192u /* the highest: with all of them */
-#define TRACE_FILE_MARKED 2u     /* with marks */
-#define TRACE_FILE_PLAIN 1u      /* with neither */
+#define TRACE_FILE_VERSION 16384u /* the highest: with all of them */
+#define TRACE_FILE_MARKED 2u      /* with marks */
+#define TRACE_FILE_PLAIN 1u       /* with neither */
 
 typedef struct trace_file_totals { /* what executing the program took; as exec_stats */
   uint64_t warp_instructions, thread_instructions, warp_accesses, sectors, blocks, divergent_branches, barriers;

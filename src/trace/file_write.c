@@ -34,7 +34,7 @@ struct trace_file_writer {
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
   /* the file's version says so */
-  bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far, halves, minmax, priorities;
+  bool marked, notes, units, sites, profiled, files, asynchronous, ranged, far, halves, minmax, priorities, spills;
   bool footprints;          /* frames have them */
   frame_touches touches;    /* of the frame that is being filled */
   pack_bytes footprint;     /* the column */
@@ -77,13 +77,14 @@ static void put_version(const trace_file_writer *w, uint8_t to[2]) { /* of the u
   const uint32_t version = TRACE_FILE_PLAIN + w->marked + 2u * w->notes + 4u * w->units + 8u * w->sites +
                            16u * w->profiled + 32u * w->files + 64u * w->asynchronous + 128u * w->ranged +
                            256u * w->far + 512u * w->footprints + 1024u * w->halves + 2048u * w->minmax +
-                           4096u * w->priorities;
+                           4096u * w->priorities + 8192u * w->spills;
   to[0] = (uint8_t)version;
   to[1] = (uint8_t)(version >> 8);
 }
 
 /* The first mark, range, carve-out, site, call of a profiler, copy of a file's bytes, asynchronous copy, begin of a
- * range, arrival from another block or count of products, half precision or minima of a file that was to have none.
+ * range, arrival from another block, count of products, half precision or minima, or spill of a file that was to have
+ * none.
  * What is before it looks the same in every version. */
 static void write_version(trace_file_writer *w) {
   uint8_t version[2];
@@ -291,6 +292,10 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   }
   if (!w->far && kind == TRACE_ASYNC && trace_async_far(words[0])) {
     w->far = true;
+    write_version(w);
+  }
+  if (!w->spills && kind == TRACE_SPILL) {
+    w->spills = true;
     write_version(w);
   }
   if (frame_is_empty(w)) begin_frame(w);

@@ -20,7 +20,8 @@ _Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_UNITS == (int)TRAC
                    FF_TRACE_ASYNC == (int)TRACE_ASYNC && FF_TRACE_AWAIT_FAR == (int)TRACE_AWAIT_FAR &&
                    FF_TRACE_UNIT_COUNT == (int)TRACE_UNIT_COUNT && FF_TRACE_LOADS == (int)TRACE_LOADS &&
                    FF_TRACE_PRODUCTS == (int)TRACE_PRODUCTS && FF_TRACE_HALF == (int)TRACE_HALF &&
-                   FF_TRACE_MINMAX == (int)TRACE_MINMAX,
+                   FF_TRACE_MINMAX == (int)TRACE_MINMAX && FF_TRACE_SPILL == (int)TRACE_SPILL &&
+                   FF_TRACE_SPILL_WORDS == TRACE_SPILL_WORDS,
                "records");
 _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == TRACE_RETURNS &&
                    FF_TRACE_STREAMING == TRACE_STREAMING && FF_TRACE_L2_PRIORITY == (int)TRACE_L2_PRIORITY &&
@@ -375,6 +376,11 @@ static const char *check_record(const ff_trace_writer *w, const uint64_t *words,
   case TRACE_LEAVE: return !w->marked || w->mark != trace_mark_pc(word) ? "a LEAVE without its ENTER" : NULL;
   case TRACE_UNITS: return w->issued ? NULL : "an UNITS that is not behind an ISSUE";
   case TRACE_ASYNC: return check_async(trace_async_what(word), trace_async_count(word));
+  case TRACE_SPILL:
+    return !trace_spill_words(word) || trace_spill_words(word) > TRACE_SPILL_WORDS
+               ? "a SPILL of no word, or of more than 4"
+           : !trace_spill_sectors(word) ? "a SPILL by no lane"
+                                        : NULL;
   case TRACE_EXIT: return w->marked ? "an EXIT between ENTER and LEAVE" : NULL;
   case TRACE_END: break;
   }
@@ -386,8 +392,9 @@ static void count_record(ff_trace_writer *w, const uint64_t *words) {
   w->issued = kind == TRACE_ISSUE || kind == TRACE_UNITS;
   if (kind == TRACE_ENTER) w->mark = trace_mark_pc(words[0]);
   if (kind == TRACE_ENTER || kind == TRACE_LEAVE) w->marked = kind == TRACE_ENTER;
-  if (trace_word_kind(words[0]) == TRACE_ISSUE) w->totals.warp_instructions += trace_issue_count(words[0]);
-  if (trace_word_kind(words[0]) != TRACE_ACCESS) return;
+  if (kind == TRACE_ISSUE) w->totals.warp_instructions += trace_issue_count(words[0]);
+  if (kind == TRACE_SPILL) w->loads += !trace_spill_stores(words[0]);
+  if (kind != TRACE_ACCESS) return;
   w->loads += trace_access_is_load(words[0]);
   w->totals.warp_accesses++;
   for (uint32_t i = 0; i < trace_access_lines(words[0]); i++)

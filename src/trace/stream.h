@@ -31,8 +31,8 @@
  *           arrived. early: in the order of the PTX; a compiler would let the warp go on, to a late WAIT for the same
  *           load. Both are only in streams that have UNITS. For readers in the order of the PTX a late WAIT is nothing,
  *           and what it cuts from an ISSUE belongs to it.
- *           Loads are the ACCESS records with op load, without flag ASYNC_COPY, or atomic with flag RETURNS, numbered
- *           as they appear.
+ *           Loads are the ACCESS records with op load, without flag ASYNC_COPY, or atomic with flag RETURNS, and the
+ *           SPILLs that load, numbered as they appear.
  *   BARRIER kind:4 | id:8 | flags:4 (1: arrive only, does not wait) | expected:16 arrivals | unused:32
  *           written for each warp when the barrier completed; `expected` is how many BARRIER records, over the whole
  *           block, belong to this completion.
@@ -60,7 +60,12 @@
  *           whole block, than its last AWAIT of that id (its first: than none). They are in the chunk.
  *           ARRIVE_FAR, ARRIVE_FAR_COPIED: the same at mbarrier `id` of the block that is `count` further in the launch
  *           (16 bits with a sign), of the same cluster. AWAIT_FAR: `count` more such arrivals at mbarrier `id` of its
- *           block than its last AWAIT_FAR of that id. They are in the chunks of other blocks of the cluster. */
+ *           block than its last AWAIT_FAR of that id. They are in the chunks of other blocks of the cluster.
+ *   SPILL   kind:4 | store:1 | words:3 | sectors:4 | slot:16 | unused:4 | pc:32: registers that the kernel may not have
+ *           (ptx/analysis/spills.h): before instruction pc, `words` (1 to 4) of each lane go to its local memory, or
+ *           come back. Words of all lanes lie side by side, a line for each; `slot` is the first one's number in what
+ *           the thread's spills take. sectors: those of lanes that take part. It is counted in no ISSUE: the program
+ *           has no such instruction. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
 
@@ -81,6 +86,7 @@ typedef enum trace_kind {
   TRACE_EXIT,
   TRACE_UNITS,
   TRACE_ASYNC,
+  TRACE_SPILL,
 } trace_kind;
 
 typedef enum trace_async {
@@ -145,6 +151,8 @@ typedef enum trace_l2_priority {
 #define TRACE_SECTOR_BYTES 32u
 #define TRACE_TRIPS_MAX ((1u << 28) - 1)
 #define TRACE_ISSUE_MAX 0x3fffu /* instructions, and extra cycles, of one ISSUE */
+#define TRACE_SPILL_WORDS 4u    /* of one SPILL, at most */
+#define TRACE_SPILL_SLOTS 0x10000u
 
 static inline trace_kind trace_word_kind(uint64_t word) { return (trace_kind)(word & 15); }
 
@@ -199,6 +207,11 @@ static inline trace_async trace_async_what(uint64_t w) { return (trace_async)(w 
 static inline uint32_t trace_async_count(uint64_t w) { return w >> 16 & 0xffff; }
 static inline int32_t trace_async_away(uint64_t w) { return (int16_t)(w >> 16 & 0xffff); }
 static inline bool trace_async_far(uint64_t w) { return trace_async_what(w) >= TRACE_ARRIVE_FAR; }
+static inline bool trace_spill_stores(uint64_t w) { return w >> 4 & 1; }
+static inline uint32_t trace_spill_words(uint64_t w) { return w >> 5 & 7; }
+static inline uint32_t trace_spill_sectors(uint64_t w) { return w >> 8 & 15; }
+static inline uint32_t trace_spill_slot(uint64_t w) { return w >> 12 & 0xffff; }
+static inline uint32_t trace_spill_pc(uint64_t w) { return (uint32_t)(w >> 32); }
 /* Of an ACCESS: a WAIT may name it. */
 static inline bool trace_access_is_load(uint64_t w) {
   trace_access_op op = trace_access_operation(w);
@@ -552,6 +565,13 @@ static inline void trace_put_barrier(trace_writer *w, uint32_t id, bool arrive_o
 static inline void trace_put_async(trace_writer *w, trace_async what, uint32_t id, uint32_t count) {
   trace_flush_issue(w);
   *trace_room(w, 1) = TRACE_ASYNC | (uint64_t)id << 4 | (uint64_t)what << 12 | (uint64_t)count << 16;
+}
+/* words: 1 to TRACE_SPILL_WORDS; slot: below TRACE_SPILL_SLOTS */
+static inline void trace_put_spill(trace_writer *w, bool store, uint32_t words, uint32_t sectors, uint32_t slot,
+                                   uint32_t pc) {
+  trace_flush_issue(w);
+  *trace_room(w, 1) = TRACE_SPILL | (uint64_t)store << 4 | (uint64_t)words << 5 | (uint64_t)sectors << 8 |
+                      (uint64_t)slot << 12 | (uint64_t)pc << 32;
 }
 /* trips: more than TRACE_TRIPS_MAX count as that */
 static inline void trace_put_enter(trace_writer *w, uint32_t pc, uint32_t trips) {

@@ -35,7 +35,7 @@ static uint32_t page_exits(const trace_page *page) {
   uint32_t at = 0, exits = 0;
   while (at < page->used) {
     uint64_t word = page->words[at];
-    FF_ASSERT(trace_word_kind(word) > TRACE_END && trace_word_kind(word) <= TRACE_ASYNC);
+    FF_ASSERT(trace_word_kind(word) > TRACE_END && trace_word_kind(word) <= TRACE_SPILL);
     exits += trace_word_kind(word) == TRACE_EXIT;
     at += trace_record_words(word);
   }

@@ -476,6 +476,10 @@ static void dump_record(const trace_item *item, ff_text *out) {
   case TRACE_LEAVE: ff_text_add(out, "leave pc %u", trace_mark_pc(word)); break;
   case TRACE_UNITS: add_units(out, word); break;
   case TRACE_ASYNC: add_async(out, word); break;
+  case TRACE_SPILL:
+    ff_text_add(out, "spill %s pc %u slot %u, %u words, sectors %x", trace_spill_stores(word) ? "store" : "load",
+                trace_spill_pc(word), trace_spill_slot(word), trace_spill_words(word), trace_spill_sectors(word));
+    break;
   default: ff_text_add(out, "exit"); break;
   }
   ff_text_add(out, "\n");

@@ -709,6 +709,7 @@ exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint
   d.load_number = ff_alloc((func->reg_count + 1) * sizeof *d.load_number);
   place_variables(&d);
   number_loads(&d);
+  decode_spills(&d);
   d.temp_base = d.layout->bytes;
   out->zero_bytes = d.layout->zero_bytes;
   out->param_count = func->param_count;
@@ -736,6 +737,7 @@ exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint
   free(d.places);
   free(d.local);
   free(d.load_number);
+  free(d.spills.items);
   free(d.code.items);
   free(d.pool.items);
   free(d.constants);

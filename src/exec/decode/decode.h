@@ -10,6 +10,7 @@
 #include "exec/decode/layout.h"
 #include "exec/instructions/moves.h"
 #include "exec/decode/program.h"
+#include "ptx/analysis/spills.h"
 
 #define DECODE_TEMP_BYTES 512u /* of a scratch slot: any register fits */
 
@@ -35,6 +36,7 @@ typedef struct decoder {
   exec_place *places;         /* per variable: .param words */
   uint32_t *local;            /* per variable: offset of a .local variable or a parameter whose address is taken */
   uint32_t *load_number;      /* per register: index among those that loads write, EXEC_NO_OFFSET */
+  ptx_spills spills;          /* of the function, if it needs more registers than its kernel may have */
   ff_error *error;
 } decoder;
 
@@ -90,6 +92,7 @@ bool decode_wgmma(decoder *d);                /* decode_wgmma.c */
 bool decode_tcgen05(decoder *d);              /* decode_tcgen05.c */
 bool decode_texture(decoder *d);              /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
 /* When all code is there: the lists of waits. first_of: PTX instruction -> decoded instruction. */
+void decode_spills(decoder *d);                          /* decode_spills.c: before the frame's size is known */
 void decode_waits(decoder *d, const uint32_t *first_of); /* decode_waits.c */
 bool decode_mov(decoder *d);
 bool decode_mapa(decoder *d);

@@ -7,7 +7,7 @@
  *     what only computes has a handler for full and for partial masks
  *     registers that must be zero, all registers, load numbers: one behind the other, together the frame
  *     unit counts before an instruction == sum over the instructions before it
- *     lists of waits name load numbers; regions are sorted by their entries */
+ *     lists of waits name load numbers and spills, spills load numbers; regions are sorted by their entries */
 #include "base/check.h"
 #include "exec/decode/decode.h"
 
@@ -28,7 +28,8 @@ static void check_instruction(const exec_function *f, const exec_instr *i) {
     FF_ASSERT(i->target < f->count && f->first_of[f->code[i->target].index] == i->target);
   FF_ASSERT(!i->wait == !(i->attention & EXEC_ATTEND_WAIT));
   for (uint32_t n = 1; i->wait && n <= f->waits[i->wait - 1]; n++)
-    FF_ASSERT((f->waits[i->wait - 1 + n] & EXEC_WAIT_NUMBER) < f->load_count);
+    FF_ASSERT((f->waits[i->wait - 1 + n] & EXEC_WAIT_NUMBER) <
+              (f->waits[i->wait - 1 + n] & EXEC_WAIT_SPILL ? f->spill_count : f->load_count));
 }
 
 static void check_units(const exec_function *f) {
@@ -48,5 +49,9 @@ void exec_function_check(const exec_function *f) {
   check_units(f);
   FF_ASSERT(f->zero_bytes % 64 == 0 && f->zero_bytes <= f->loads_offset &&
             f->loads_offset + f->load_count * 4 <= f->frame_bytes);
+  for (uint32_t s = 0; s < f->spill_count; s++)
+    FF_ASSERT(f->ever < f->load_count && f->spills[s].words && f->spills[s].words <= TRACE_SPILL_WORDS &&
+              f->spills[s].slot < TRACE_SPILL_SLOTS &&
+              (f->spills[s].load == EXEC_NO_OFFSET || f->spills[s].load < f->load_count));
   for (uint32_t r = 1; r < f->region_count; r++) FF_ASSERT(f->regions[r - 1].mark.entry < f->regions[r].mark.entry);
 }

@@ -9,7 +9,9 @@
  *     loads from global memory, as they cannot mean the same place;
  *   - the end of the block, and what writes the register again.
  * The wait at the first place stays as an early one, for machines that issue in the order of the PTX (machine value
- * `hoists_loads`). A wait moves only past loads from global memory; past anything else it would gain nothing. */
+ * `hoists_loads`). A wait moves only past loads from global memory; past anything else it would gain nothing.
+ *
+ * The lists have spills, too (decode_spills.c), where they are made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,6 +192,36 @@ static void visit_block(mover *m, const ptx_block *block) {
   }
 }
 
+/* A value has come before it is stored. */
+static bool waits_first(const decoder *d, const ptx_spill *spill) {
+  return !spill->load && d->load_number[spill->reg] != EXEC_NO_OFFSET;
+}
+
+static void count_spills(const decoder *d, uint32_t *lengths) {
+  for (uint32_t n = 0; n < d->spills.count; n++) {
+    const ptx_spill *spill = &d->spills.items[n];
+    lengths[spill->at] += 1 + waits_first(d, spill);
+    if (spill->load) lengths[spill->needed]++;
+  }
+}
+
+static void add_entry(const decoder *d, uint32_t *lists, uint32_t code, uint32_t entry) {
+  uint32_t *list = lists + d->code.items[code].wait - 1;
+  list[++list[0]] = entry;
+}
+
+static void add_spills(const decoder *d, uint32_t *lists, const uint32_t *first_of) {
+  for (uint32_t n = 0; n < d->spills.count; n++) {
+    const ptx_spill *spill = &d->spills.items[n];
+    if (waits_first(d, spill)) add_entry(d, lists, first_of[spill->at], d->load_number[spill->reg]);
+    add_entry(d, lists, first_of[spill->at], n | EXEC_WAIT_SPILL);
+  }
+  for (uint32_t n = 0; n < d->spills.count; n++) {
+    const ptx_spill *spill = &d->spills.items[n];
+    if (spill->load) add_entry(d, lists, first_of[spill->needed], d->load_number[spill->reg]);
+  }
+}
+
 /* The lists, by instruction: a wait that moves is in two of them. */
 static void make_lists(mover *m, const uint32_t *first_of) {
   decoder *d = m->d;
@@ -200,6 +232,7 @@ static void make_lists(mover *m, const uint32_t *first_of) {
     lengths[place->late]++;
     if (place->early != place->late) lengths[place->early]++;
   }
+  count_spills(d, lengths);
   for (uint32_t n = 0; n < count; n++) total += lengths[n] ? lengths[n] + 1 : 0;
   uint32_t *lists = ff_arena_alloc(d->arena, (total + (size_t)1) * sizeof *lists), at = 0;
   for (uint32_t n = 0; n < count; n++) {
@@ -213,12 +246,11 @@ static void make_lists(mover *m, const uint32_t *first_of) {
   for (size_t i = 0; i < m->done.count; i++) {
     const wait_place *place = &m->done.items[i];
     uint32_t number = d->load_number[place->reg];
-    uint32_t *late = lists + d->code.items[first_of[place->late]].wait - 1;
-    late[++late[0]] = number | (place->early == place->late ? 0 : EXEC_WAIT_LATE);
-    if (place->early == place->late) continue;
-    uint32_t *early = lists + d->code.items[first_of[place->early]].wait - 1;
-    early[++early[0]] = number | EXEC_WAIT_EARLY;
+    bool moves = place->early != place->late;
+    add_entry(d, lists, first_of[place->late], number | (moves ? EXEC_WAIT_LATE : 0));
+    if (moves) add_entry(d, lists, first_of[place->early], number | EXEC_WAIT_EARLY);
   }
+  add_spills(d, lists, first_of);
   d->out->waits = lists;
   free(lengths);
 }

@@ -494,12 +494,15 @@ static uint32_t thread_limit(const ptx_func *func) {
 #define REGISTER_FILE 65536u   /* registers of an SM, */
 #define REGISTERS_APART 256u   /* that a warp gets so many of at a time */
 #define REGISTERS_OF_THREAD 8u /* and a thread so many */
+#define WARPS_OF_SM 64u        /* at most: where more blocks are wanted, the assembler takes no account of it */
+#define MOST_REGISTERS 255u
 
 /* The most that a thread can have where the kernel says how large its blocks get: the assembler keeps to it, so that
  * they can be launched (PTX ISA, "Performance-Tuning Directives"). 0: it does not say. */
 static uint32_t registers_for_blocks(const ptx_func *func) {
   if (!func->maxntid[0] && !func->reqntid[0]) return 0;
-  uint32_t warps = (thread_limit(func) + EXEC_LANES - 1) / EXEC_LANES * (func->minnctapersm ? func->minnctapersm : 1);
+  uint32_t warps = (thread_limit(func) + EXEC_LANES - 1) / EXEC_LANES, blocks = func->minnctapersm;
+  if (blocks > 1 && (uint64_t)warps * blocks <= WARPS_OF_SM) warps *= blocks;
   uint32_t of_warp = REGISTER_FILE / warps / REGISTERS_APART * REGISTERS_APART;
   return of_warp / EXEC_LANES / REGISTERS_OF_THREAD * REGISTERS_OF_THREAD;
 }
@@ -510,8 +513,12 @@ static uint32_t register_count(const exec_kernel *kernel) {
     uint32_t found = exec_facts_of(kernel->program->facts, kernel->reach[f])->registers;
     if (found > most) most = found;
   }
-  uint32_t limit = kernel->func->maxnreg ? kernel->func->maxnreg : registers_for_blocks(kernel->func);
-  return limit && most > limit ? limit : most;
+  return most > kernel->register_limit ? kernel->register_limit : most;
+}
+
+static uint32_t register_limit(const ptx_func *func) {
+  uint32_t limit = func->maxnreg ? func->maxnreg : registers_for_blocks(func);
+  return limit && limit < MOST_REGISTERS ? limit : MOST_REGISTERS;
 }
 
 static ff_status describe(exec_kernel *kernel, ff_error *error) {
@@ -537,6 +544,7 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   if (local > EXEC_MAX_LOCAL)
     return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of stack per thread", info->name, local);
   info->local_bytes = (uint32_t)local;
+  kernel->register_limit = register_limit(kernel->func);
   info->registers = register_count(kernel);
   info->const_bytes = kernel->program->const_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)kernel->program->const_bytes;
   status = layout_shared(kernel, error);

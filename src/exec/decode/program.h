@@ -42,6 +42,7 @@ struct exec_kernel {
   FF_VEC(exec_shared_var) shared;
   FF_VEC(uint64_t) variables; /* info.variables */
   uint32_t pc_total;          /* PTX instructions of all its functions: trace pcs */
+  uint32_t register_limit;    /* registers that a thread may have */
   exec_mark *marks;           /* exec_kernel_mark; on arena */
   uint32_t mark_count;
   exec_code code[2 * EXEC_ISAS]; /* decoded on demand; the second half is for launches that are checked */

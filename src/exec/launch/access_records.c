@@ -301,10 +301,28 @@ static void wait_early(core_warp *w, const exec_instr *i, uint32_t number) {
   trace_put_paired_wait(w->trace, w->loads - number, TRACE_EARLY);
 }
 
+/* Where a warp looks until another thread has written, how often it does so is chance: from its first look on nothing
+ * is recorded but looks (core_trace_looked), and no spill either. */
+static void put_spill(core_warp *w, const exec_instr *i, const exec_spill *spill) {
+  if (w->looks) return;
+  uint32_t sectors = 0;
+  for (uint32_t n = 0; n < 4; n++) sectors |= (uint32_t)((w->active >> 8 * n & 0xff) != 0) << n;
+  core_trace_issue(w, i->index);
+  bool store = spill->load == EXEC_NO_OFFSET;
+  trace_put_spill(w->trace, store, spill->words, sectors, spill->slot, w->function->pc_base + i->index);
+  if (store) return;
+  uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
+  newest[spill->load] = ++w->loads;
+}
+
 void core_trace_waits(core_warp *w, const exec_instr *i) {
   const uint32_t *list = w->function->waits + i->wait - 1;
   uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
   for (uint32_t n = 1; n <= list[0]; n++) {
+    if (__builtin_expect(list[n] & EXEC_WAIT_SPILL, false)) {
+      put_spill(w, i, &w->function->spills[list[n] & EXEC_WAIT_NUMBER]);
+      continue;
+    }
     bool paired = list[n] & (EXEC_WAIT_EARLY | EXEC_WAIT_LATE) && trace_writer_has_units(w->trace);
     uint32_t *last = &newest[list[n] & EXEC_WAIT_NUMBER], number = *last;
     if (!number) continue;

@@ -75,7 +75,11 @@ static void clear_local(core_warp *w, const exec_frame *frame, uint32_t bytes) {
 }
 
 static void clear_load_numbers(const core_warp *w, exec_frame *frame) {
-  if (w->trace) memset(frame->registers + frame->function->loads_offset, 0, frame->function->load_count * 4);
+  const exec_function *f = frame->function;
+  if (!w->trace) return;
+  memset(frame->registers + f->loads_offset, 0, f->load_count * 4);
+  if (__builtin_expect(f->spill_count != 0, false))
+    ((uint32_t *)(void *)(frame->registers + f->loads_offset))[f->ever] = 1;
 }
 
 /* Of a new frame; all: of all lanes, as there are no others yet. */

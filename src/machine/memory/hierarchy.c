@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way of one line: L1, L2 slice, DRAM channel. docs/timing.md has every formula.
  *
- * Policies (our choices where a machine's documents say nothing): the L1 is write-through without allocation and empty
- * at a kernel's begin; the L2 is write-back and takes written sectors without reading them first; a miss fetches the
- * sectors asked for (with l1_line_fills, the whole line); a second miss on a pending sector waits for the first (that
- * is what an MSHR merges). */
+ * Policies (our choices where a machine's documents say nothing): the L1 is write-through without allocation, but for
+ * local memory, and empty at a kernel's begin; the L2 is write-back and takes written sectors without reading them
+ * first; a miss fetches the sectors asked for (with l1_line_fills, the whole line); a second miss on a pending sector
+ * waits for the first (that is what an MSHR merges). */
 #include "machine/memory/hierarchy.h"
 
 #include "machine/host/link.h"
@@ -675,6 +675,14 @@ ps memory_access(memory *y, sm *m, request *r, ps *accepted) {
   if (r->op == TRACE_STORE) return l1_pass(y, m, &m->stores, r, known, accepted);
   if (r->op == TRACE_ATOMIC || r->bypass_l1) return l1_pass(y, m, &m->l1_mshrs, r, known, accepted);
   return l1_load(y, m, r, known, accepted);
+}
+
+void l1_put(sm *m, uint64_t physical, uint32_t sectors) {
+  cache_taken taken;
+  cache_take(&m->l1, l1_set(m, physical), l1_tag(m, physical), &taken);
+  if (taken.fresh) taken.line->ready = 0, taken.line->pending = 0;
+  taken.line->valid |= (uint8_t)sectors;
+  taken.line->pending &= (uint8_t)~sectors;
 }
 
 /* Pinned host memory: over the link, sector by sector, in no cache of the GPU. A load holds an MSHR as any other miss,

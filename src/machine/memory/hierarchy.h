@@ -118,6 +118,8 @@ size_t l2_way_bytes(void);
 void l2_find(const memory *y, const request *r, const line_place *p, l2_way *way, l2_turn *turn);
 void l2_cross(memory *y, l2_turn *turn);
 ps l2_take(memory *y, const request *r, const l2_way *way, const l2_turn *turn);
+/* What was just stored to local memory is in the L1, too. */
+void l1_put(sm *m, uint64_t physical, uint32_t sectors);
 uint32_t l1_set(const sm *m, uint64_t physical);
 uint64_t l1_tag(const sm *m, uint64_t physical);
 /* As memory_prefetch_far and ..._near, of the L1 alone; of the L2 alone, for a line that the SM of that number asks

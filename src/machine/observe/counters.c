@@ -85,6 +85,7 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
   ADD(tlb_l2_hits) ADD(tlb_evictions)
   ADD(walks) ADD(walk_cache_hits) ADD(faults) ADD(faults_merged) ADD(faults_throttled) ADD(fault_wait_ps)
   ADD(refaults) ADD(undeclared_faults) ADD(prefetched_bytes) ADD(remote_bytes) ADD(warp_stall_ps)
+  ADD(spill_stores) ADD(spill_loads)
 /* clang-format on */
 #undef ADD
 }

@@ -64,6 +64,7 @@ typedef struct access_path {
 struct warp;
 /* false: it begins later (rounds.h). */
 bool access_begin(access_path *a, struct warp *w, const uint64_t *record, ps *time);
+bool spill_begin(access_path *a, struct warp *w, const uint64_t *record, ps *time); /* the same of a SPILL */
 bool access_continue(access_path *a, struct warp *w, ps *time);
 /* Asks the host's caches for what the warp's next access_continue will read first. */
 void access_prefetch(const access_path *a, const struct warp *w);

@@ -328,6 +328,9 @@ void warp_wake(front_end *f, warp *w, ps time) {
     case TRACE_ACCESS:
       if (!access_begin(f->accesses, w, record, &time)) return;
       break;
+    case TRACE_SPILL:
+      if (!spill_begin(f->accesses, w, record, &time)) return;
+      break;
     case TRACE_WAIT:
       if (f->hoists_loads ? trace_wait_early(*record) : trace_wait_late(*record)) break;
       if (!wait_for_load(f, w, trace_wait_k(*record), &time)) return;

@@ -41,6 +41,8 @@ typedef struct warp {
   bool verify; /* and: `waiting` may be too much */
   bool near;   /* the host's caches have been asked for the first lines of its access (access_prefetch_near) */
   bool marked; /* between ENTER and LEAVE, on a machine with stacks: stacks.h */
+  bool local;  /* its access is a SPILL, */
+  bool issued; /* which its scheduler has issued */
   trace_cursor cursor;
   struct block *block;
   uint64_t todo; /* of the access's lines from first_line on, those not accepted yet */
@@ -64,7 +66,8 @@ typedef struct warp {
   /* of what it has made, and unset before: */
   ps group_arrival[COPY_GROUPS]; /* as `copied`, by the end of a group */
   ps ring[LOAD_RING];
-  uint16_t open[LOAD_RING]; /* in rounds: lines of that load whose arrival is not known yet */
+  uint16_t open[LOAD_RING];              /* in rounds: lines of that load whose arrival is not known yet */
+  uint64_t spill[2 + TRACE_SPILL_WORDS]; /* a SPILL as the ACCESS that it is to the load/store unit */
 } warp;
 
 typedef struct warp_list {

@@ -8,8 +8,9 @@
  * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
  * and the other warps of the SM wait in the unit's queue.
  *
- * All that an access is asked again and again is compiled twice: `plain` is a constant in each copy. A plain simulation
- * (access_path.plain) has no rounds, no memory stacks, no tiers, and writes no future. */
+ * All that an access is asked again and again is compiled three times: `kind` is a constant in each copy. A plain
+ * simulation (access_path.plain) has no rounds, no memory stacks, no tiers, and writes no future; and spills go to
+ * local memory, which is in no page. */
 #include "machine/host/tier_store.h"
 #include "machine/memory/address_map.h"
 #include "machine/memory/far_fault.h"
@@ -21,6 +22,8 @@
 #include "machine/sm/sm.h"
 #include "machine/stacks/controller.h"
 #include "machine/stacks/learn.h"
+
+typedef enum path_kind { ANY_PATH, PLAIN_PATH, LOCAL_PATH } path_kind;
 
 typedef struct progress { /* of one call of access_continue */
   access_path *path;
@@ -58,6 +61,13 @@ static tally tally_in(const access_path *a, const warp *w, const pager_unit *uni
   return t;
 }
 
+/* Of what is in no allocation. */
+static tally tally_elsewhere(const access_path *a, const warp *w) {
+  tally t = {w->counted, &a->observer->allocations.items[0]->counters};
+  if (a->round) t.allocation = round_counters(a->round, t.allocation);
+  return t;
+}
+
 static void count_access(access_path *a, warp *w, const uint64_t *record, ps time) {
   trace_access_op op = trace_access_operation(*record);
   const pager_unit *unit = pager_find(a->pager, trace_line_address(record[2]));
@@ -87,23 +97,67 @@ static bool round_begins(access_path *a, warp *w, const uint64_t *record, ps *ti
   return true;
 }
 
+/* In the ring of the warp's loads: the load before the last LOAD_RING must have arrived. */
+static inline void load_takes_place(warp *w, ps *time) {
+  ps *arrival = &w->ring[w->loads % LOAD_RING];
+  if (w->loads >= LOAD_RING && *arrival > *time) {
+    w->counters->warp_stall_ps += *arrival - *time;
+    *time = *arrival;
+  }
+  *arrival = 0;
+}
+
 bool access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   if (!trace_access_lines(*record)) return true; /* no lane was active */
   if (a->round && !round_begins(a, w, record, time)) return false;
-  if (trace_access_is_load(*record)) {
-    ps *arrival = &w->ring[w->loads % LOAD_RING];
-    if (w->loads >= LOAD_RING && *arrival > *time) { /* the load before the last LOAD_RING must have arrived */
-      w->counters->warp_stall_ps += *arrival - *time;
-      *time = *arrival;
-    }
-    *arrival = 0;
-  }
+  if (trace_access_is_load(*record)) load_takes_place(w, time);
   count_access(a, w, record, *time);
   w->record = record;
   w->first_line = 0;
   w->todo = lines_from(record, 0);
   w->arrival = *time;
   if (__builtin_expect(w->marked, 0)) controller_access(a->controller, w, record, *time);
+  return true;
+}
+
+/* Where local memory lies, for the caches: below all addresses of the GPU's (docs/trace.md). Of each of a thread's
+ * words the warps' lines lie side by side, by the warps' numbers; the next word's are a prime number of lines away, so
+ * that those of a warp are spread over the sets of a cache. A warp that begins has the lines of one that has ended. */
+#define LOCAL_MEMORY (UINT64_C(1) << 44)
+#define WARPS_APART UINT64_C(65537)
+
+/* Local memory is in no page that a manager sees: it is there, and no translation is asked for. On a machine with
+ * memory stacks it stays on the chip, and takes no time. */
+bool spill_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
+  bool store = trace_spill_stores(*record);
+  uint32_t words = trace_spill_words(*record), sectors = trace_spill_sectors(*record), mask = 0;
+  if (!words || words > TRACE_SPILL_WORDS || !sectors || a->memory->stacks) return true;
+  if (!store) {
+    if (a->round && w->loads >= LOAD_RING) {
+      w->cursor.at = record;
+      if (!round_wait(a->round, w, w->loads - LOAD_RING, time)) return false;
+      trace_cursor_next(NULL, &w->cursor);
+    }
+    load_takes_place(w, time);
+  }
+  kernel_lines *lines = w->block->kernel->lines;
+  if (lines) w->counted = lines_at(lines, trace_spill_pc(*record));
+  if (store) w->counted->spill_stores++;
+  else w->counted->spill_loads++;
+  for (uint32_t n = 0; n < 4; n++) mask |= sectors >> n & 1 ? 0xffu << 8 * n : 0;
+  w->spill[0] = TRACE_ACCESS | (uint64_t)(store ? TRACE_STORE : TRACE_LOAD) << 4 | 2 << 6 | (uint64_t)words << 16 |
+                (uint64_t)trace_spill_pc(*record) << 32;
+  w->spill[1] = mask;
+  for (uint32_t n = 0; n < words; n++)
+    w->spill[2 + n] =
+        trace_line(LOCAL_MEMORY + ((trace_spill_slot(*record) + n) * WARPS_APART + w->index) * TRACE_LINE_BYTES,
+                   (uint32_t)__builtin_popcount(mask), sectors);
+  w->local = true;
+  w->issued = false;
+  w->record = w->spill;
+  w->first_line = 0;
+  w->todo = lines_from(w->spill, 0);
+  w->arrival = *time;
   return true;
 }
 
@@ -253,6 +307,33 @@ __attribute__((always_inline)) static inline void send_line(progress *p, uint64_
   if (data + p->hold > p->w->arrival) p->w->arrival = data + p->hold;
 }
 
+/* One line of local memory. false: in a round it cannot be done, or (`stops`) in no round. */
+static bool local_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
+  access_path *a = p->path;
+  uint64_t address = trace_line_address(line), physical = address | a->map->space;
+  if (a->map->hash && !address_map_peek(a->map, address, &physical)) {
+    if (a->round) return !(p->stops = true);
+    physical = address_map_find(a->map, address);
+  }
+  request r = {.address = physical,
+               .sectors = trace_line_sectors(line),
+               .lanes = trace_line_lanes(line),
+               .sm = p->m->index,
+               .op = trace_access_operation(word),
+               .ask = p->at,
+               .at = p->at,
+               .block = p->w->block,
+               .tally = &p->tally};
+  ps accepted, data;
+  if (!a->round) data = memory_access(a->memory, p->m, &r, &accepted);
+  else if (!round_access(a->round, a->memory, p->w, &r, p->hold, 0, &accepted, &data)) return false;
+  if (r.op == TRACE_STORE) l1_put(p->m, physical, trace_line_sectors(line));
+  p->at = accepted + p->step;
+  if (data && data + p->hold > p->w->arrival) p->w->arrival = data + p->hold;
+  p->w->todo &= ~bit;
+  return true;
+}
+
 /* In a round: nothing but to be noted is needed of the page, and its translation can be asked for, or the access has
  * done that already. */
 static bool round_finds(progress *p, uint64_t address, bool writes) {
@@ -374,7 +455,7 @@ void access_prefetch_near(const access_path *a, warp *w) {
 }
 
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
-__attribute__((always_inline)) static inline bool send_lines(progress *p, uint64_t limit, const bool plain) {
+__attribute__((always_inline)) static inline bool send_lines(progress *p, uint64_t limit, const path_kind kind) {
   warp *w = p->w;
   if (p->blocked) return !w->todo || p->at <= limit;
   const uint64_t *lines = w->record + 2 + w->first_line;
@@ -389,7 +470,9 @@ __attribute__((always_inline)) static inline bool send_lines(progress *p, uint64
       continue;
     }
     prefetch_ahead(p, lines, count, i);
-    if (!one_line(p, *w->record, lines[i], UINT64_C(1) << i, plain)) {
+    uint64_t bit = UINT64_C(1) << i;
+    if (!(kind == LOCAL_PATH ? local_line(p, *w->record, lines[i], bit)
+                             : one_line(p, *w->record, lines[i], bit, kind == PLAIN_PATH))) {
       p->refused = true;
       return false;
     }
@@ -429,12 +512,22 @@ static void check_waiting(const access_path *a, const warp *w) {
                 trace_line_address(lines[__builtin_ctzll(others)]) >> shift);
 }
 
-__attribute__((always_inline)) static inline bool continue_as(access_path *a, warp *w, ps *time, const bool plain) {
+/* A spill is an instruction: its scheduler issues it. */
+static void issue_spill(const timing *t, warp *w, ps *time) {
+  if (w->issued) return;
+  w->issued = true;
+  server_take(&w->scheduler->issue, *time, *time, t->cycle);
+  if (*time < w->scheduler->issue.free) *time = w->scheduler->issue.free;
+}
+
+__attribute__((always_inline)) static inline bool continue_as(access_path *a, warp *w, ps *time, const path_kind kind) {
   sm *m = w->sm;
   load_store *u = maker(w);
+  const bool plain = kind == PLAIN_PATH;
+  if (kind == LOCAL_PATH) issue_spill(a->t, w, time);
   if (!unit_enter(a, u, w)) return false;
   if (u->first) __builtin_prefetch(&a->warps->items[u->first]->next); /* for unit_leave */
-  if (!plain && a->round &&
+  if (!plain && a->round && kind != LOCAL_PATH &&
       (m->tlb_blocked || w->waiting_units || w->waiting || w->unserved || w->woken || w->verify)) {
     round_stop(a->round, w, *time); /* it waits for far-faults */
     return false;
@@ -448,12 +541,13 @@ __attribute__((always_inline)) static inline bool continue_as(access_path *a, wa
   if (!plain && m->round && next > m->round->until) next = m->round->until; /* a warp may go on then */
   ps limit = next < UINT64_MAX - a->t->ahead ? next + a->t->ahead : UINT64_MAX;
   load_store_refresh(u);
-  p.blocked = m->tlb_blocked && !u->seen_count; /* no line of it can be translated */
-  bool sent = send_lines(&p, limit, plain);
+  p.blocked = kind != LOCAL_PATH && m->tlb_blocked && !u->seen_count; /* no line of it can be translated */
+  if (kind == LOCAL_PATH) p.tally = tally_elsewhere(a, w);
+  bool sent = send_lines(&p, limit, kind);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;
     w->todo = lines_from(w->record, w->first_line);
-    sent = send_lines(&p, limit, plain);
+    sent = send_lines(&p, limit, kind);
   }
   bool over = sent && p.at > begun;
   if (over) p.at += a->t->cycle + p.hold - p.step; /* its last line */
@@ -489,8 +583,15 @@ __attribute__((always_inline)) static inline bool continue_as(access_path *a, wa
   return false;
 }
 
+static bool local_continue(access_path *a, warp *w, ps *time) {
+  if (!continue_as(a, w, time, LOCAL_PATH)) return false;
+  w->local = false;
+  return true;
+}
+
 bool access_continue(access_path *a, warp *w, ps *time) {
-  if (!a->plain) return continue_as(a, w, time, false);
+  if (__builtin_expect(w->local, 0)) return local_continue(a, w, time);
+  if (!a->plain) return continue_as(a, w, time, ANY_PATH);
   FF_CHECK_DEEP(!a->round && !a->controller && !a->tiers && !a->written && !learner_delays(a->learner));
-  return continue_as(a, w, time, true);
+  return continue_as(a, w, time, PLAIN_PATH);
 }

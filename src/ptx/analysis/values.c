@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See values.h. Machine registers have 32 bits. PTX makes addresses of 64 bits of everything, also where the machine
+ * needs less:
+ *   - addresses of shared and local memory have 32 bits, and so has what they are computed from, as far as nothing
+ *     else needs its upper half (`find_narrow`);
+ *   - a 32-bit number that was made wider is an operand of the instructions that add and multiply addresses as it is;
+ *   - parameters of a kernel, constants and the block's shape stand in the constant bank, from which most instructions
+ *     take an operand. */
+#include "ptx/analysis/values.h"
+
+#include <stdlib.h>
+
+#include "ptx/analysis/dataflow.h"
+
+typedef struct finder {
+  const ptx_func *func;
+  ptx_value *values;
+  touched t;
+} finder;
+
+static bool is_integer(const ptx_instr *instr) { return instr->type_count && ptx_type_class(instr->types[0]) != 'F'; }
+
+static void find_definitions(finder *f) {
+  uint32_t *writes = ff_alloc((f->func->reg_count + (size_t)1) * sizeof *writes);
+  for (uint32_t n = 0; n < f->func->instr_count; n++) {
+    ptx_touched(&f->func->instrs[n], &f->t);
+    for (uint32_t k = f->t.reads; k < f->t.reads + f->t.writes; k++) {
+      uint32_t reg = f->t.regs[k];
+      bool only = ++writes[reg] == 1 && f->func->instrs[n].guard == PTX_NO_REG;
+      f->values[reg].defined_at = only ? n : PTX_NO_REG;
+    }
+  }
+  free(writes);
+}
+
+/* ---- 64-bit registers of which only the low half is needed ---- */
+
+/* Does the instruction need no more than the low half of operand n, given those that are `narrow`? */
+static bool takes_low_half(const ptx_instr *instr, uint32_t n, const uint8_t *narrow) {
+  const ptx_operand *to = &instr->operands[0];
+  if (instr->operands[n].kind == PTX_OPERAND_ADDRESS) {
+    ptx_space space = ptx_instr_space(instr);
+    return space == PTX_SPACE_SHARED || space == PTX_SPACE_LOCAL;
+  }
+  if (instr->operands[n].kind != PTX_OPERAND_REG || !is_integer(instr)) return false;
+  if (instr->opcode == PTX_OP_CVT) return ptx_type_bits(instr->types[0]) <= 32 && !ptx_has(instr, PTX_MOD_SAT);
+  if (to->kind != PTX_OPERAND_REG || !narrow[to->reg]) return false;
+  switch (instr->opcode) {
+  case PTX_OP_MUL:
+  case PTX_OP_MAD: return ptx_has(instr, PTX_MOD_LO);
+  case PTX_OP_ADD:
+  case PTX_OP_SUB:
+  case PTX_OP_SHL:
+  case PTX_OP_AND:
+  case PTX_OP_OR:
+  case PTX_OP_XOR:
+  case PTX_OP_NOT:
+  case PTX_OP_NEG:
+  case PTX_OP_SELP:
+  case PTX_OP_CVTA:
+  case PTX_OP_MOV: return true;
+  default: return false;
+  }
+}
+
+/* Takes from `narrow` the registers of an operand. True: there was one. */
+static bool widen(const ptx_operand *operand, uint8_t *narrow) {
+  bool some = false;
+  uint32_t regs[2] = {PTX_NO_REG, PTX_NO_REG};
+  if (operand->kind == PTX_OPERAND_REG || operand->kind == PTX_OPERAND_REG_PAIR || operand->kind == PTX_OPERAND_ADDRESS)
+    regs[0] = operand->reg;
+  if (operand->kind == PTX_OPERAND_REG_PAIR || operand->kind == PTX_OPERAND_VECTOR) regs[1] = operand->reg2;
+  for (int i = 0; i < 2; i++) {
+    if (regs[i] == PTX_NO_REG || !narrow[regs[i]]) continue;
+    narrow[regs[i]] = 0;
+    some = true;
+  }
+  for (uint32_t e = 0; e < operand->element_count; e++) some |= widen(&operand->elements[e], narrow);
+  return some;
+}
+
+/* Backwards from what needs whole values, until nothing changes. */
+static uint8_t *find_narrow(const finder *f) {
+  uint8_t *narrow = ff_alloc(f->func->reg_count + (size_t)1);
+  for (uint32_t r = 0; r < f->func->reg_count; r++) narrow[r] = ptx_type_bits(f->func->regs[r].type) == 64;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t i = f->func->instr_count; i-- > 0;) {
+      const ptx_instr *instr = &f->func->instrs[i];
+      bool writes = ptx_instr_writes(instr, NULL, 0) && instr->operands[0].kind == PTX_OPERAND_REG;
+      for (uint32_t n = writes ? 1 : 0; n < instr->operand_count; n++)
+        if (!takes_low_half(instr, n, narrow)) changed |= widen(&instr->operands[n], narrow);
+    }
+  }
+  return narrow;
+}
+
+/* ---- what is in the constant bank, or made from that ---- */
+
+static bool holds_constant(const finder *f, uint32_t reg) {
+  return f->func->regs[reg].type != PTX_PRED && !f->values[reg].words && f->values[reg].defined_at != PTX_NO_REG;
+}
+
+static bool is_constant(const finder *f, const ptx_operand *operand) {
+  switch (operand->kind) {
+  case PTX_OPERAND_INT:
+  case PTX_OPERAND_F32:
+  case PTX_OPERAND_F64:
+  case PTX_OPERAND_SYMBOL: return true;
+  case PTX_OPERAND_SREG:
+    return (operand->sreg >= PTX_SREG_NTID_X && operand->sreg <= PTX_SREG_NTID_Z) ||
+           (operand->sreg >= PTX_SREG_NCTAID_X && operand->sreg <= PTX_SREG_NCTAID_Z);
+  case PTX_OPERAND_REG: return holds_constant(f, operand->reg);
+  default: return false;
+  }
+}
+
+static bool in_constant_bank(const finder *f, const ptx_instr *instr) {
+  const ptx_operand *from = &instr->operands[1];
+  if (instr->opcode == PTX_OP_LD)
+    return f->func->entry && ptx_instr_space(instr) == PTX_SPACE_PARAM && from->kind == PTX_OPERAND_ADDRESS &&
+           (from->reg == PTX_NO_REG || holds_constant(f, from->reg));
+  return (instr->opcode == PTX_OP_MOV || instr->opcode == PTX_OP_CVTA) && is_constant(f, from);
+}
+
+static bool is_made_of_constants(const finder *f, const ptx_instr *instr) {
+  switch (instr->opcode) {
+  case PTX_OP_ADD:
+  case PTX_OP_SUB:
+  case PTX_OP_MUL:
+  case PTX_OP_MAD:
+  case PTX_OP_AND:
+  case PTX_OP_OR:
+  case PTX_OP_XOR:
+  case PTX_OP_NOT:
+  case PTX_OP_NEG:
+  case PTX_OP_SHL:
+  case PTX_OP_SHR:
+  case PTX_OP_MIN:
+  case PTX_OP_MAX:
+  case PTX_OP_CVT:
+  case PTX_OP_CVTA:
+  case PTX_OP_MOV: break;
+  default: return false;
+  }
+  if (!is_integer(instr) || ptx_has(instr, PTX_MOD_CC)) return false;
+  for (uint32_t n = 1; n < instr->operand_count; n++) {
+    const ptx_operand *operand = &instr->operands[n];
+    bool again = operand->kind == PTX_OPERAND_REG && f->values[operand->reg].made_again;
+    if (!again && !is_constant(f, operand)) return false;
+  }
+  return true;
+}
+
+/* A 32-bit integer in a wider register. */
+static bool is_extended(const ptx_instr *instr) {
+  return instr->opcode == PTX_OP_CVT && instr->type_count == 2 && is_integer(instr) &&
+         ptx_type_bits(instr->types[0]) == 64 && ptx_type_bits(instr->types[1]) == 32 &&
+         ptx_type_class(instr->types[1]) != 'F' && instr->operands[1].kind == PTX_OPERAND_REG;
+}
+
+static void value_of(finder *f, uint32_t n) {
+  const ptx_instr *instr = &f->func->instrs[n];
+  const ptx_operand *to = instr->operand_count > 1 ? &instr->operands[0] : NULL;
+  if (!to || to->kind != PTX_OPERAND_REG || f->values[to->reg].defined_at != n) return;
+  ptx_value *value = &f->values[to->reg];
+  if (in_constant_bank(f, instr)) value->words = 0;
+  else if (is_made_of_constants(f, instr)) value->made_again = true;
+  if (value->words && is_extended(instr)) value->words = f->values[instr->operands[1].reg].words;
+}
+
+ptx_value *ptx_values(const ptx_func *func) {
+  finder f = {.func = func, .values = ff_alloc((func->reg_count + (size_t)1) * sizeof *f.values)};
+  uint8_t *narrow = find_narrow(&f);
+  for (uint32_t r = 0; r < func->reg_count; r++) {
+    ptx_type type = func->regs[r].type;
+    uint32_t bits = ptx_type_bits(type);
+    f.values[r] = (ptx_value){.defined_at = PTX_NO_REG,
+                              .words = (uint8_t)(type == PTX_PRED          ? 0
+                                                 : bits <= 32 || narrow[r] ? 1
+                                                                           : bits / 32)};
+  }
+  find_definitions(&f);
+  for (uint32_t n = 0; n < func->instr_count; n++) value_of(&f, n);
+  free(narrow);
+  free(f.t.regs);
+  return f.values;
+}
