@@ -344,7 +344,8 @@ static bool allowed(uint64_t word) {
   case TRACE_EXIT:
   case TRACE_UNITS: return true;
   case TRACE_ASYNC: return trace_async_what(word) < TRACE_ASYNC_COUNT;
-  case TRACE_SPILL: return trace_spill_words(word) >= 1 && trace_spill_words(word) <= TRACE_SPILL_WORDS;
+  case TRACE_SPILL:
+    return trace_spill_words(word) >= 1 && trace_spill_words(word) <= TRACE_SPILL_WORDS && trace_spill_sectors(word);
   case TRACE_ACCESS: return trace_access_lines(word) >= 1 && trace_access_lines(word) <= PACK_LINES_MAX;
   case TRACE_END: break;
   }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* machine_code FILE.ptx [KERNEL]: what ptx_machine_code makes of each kernel, a line per depth of loops: kernel, depth,
  * registers, machine instructions and those of each pipe, accesses to global memory. With KERNEL: its instructions, a
- * line each with its counts. Device functions that stay calls are lines of their own. */
+ * line each with its counts. Device functions that stay calls are lines of their own.
+ *
+ * machine_code --spills REGISTERS FILE.ptx: what ptx_spill_code makes of each kernel where a thread may have so many
+ * registers, a line each: kernel, our estimate of its registers, bytes of a thread's local memory, bytes that its code
+ * stores and loads, each instruction counted once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "ptx/analysis/machine_code.h"
+#include "ptx/analysis/spills.h"
 
 enum { DEPTHS = 8 };
 
@@ -60,7 +65,22 @@ static void print_sums(const ptx_func *func, const ptx_cfg *cfg, const ptx_cost 
   }
 }
 
+static void print_spills(const ptx_func *func, const ptx_cfg *cfg, uint32_t registers) {
+  uint32_t estimate = ptx_register_estimate(func, cfg), bytes[2] = {0};
+  ptx_spills spills = {0};
+  if (estimate >= registers) spills = ptx_spill_code(func, cfg, registers);
+  for (uint32_t n = 0; n < spills.count; n++) bytes[spills.items[n].load] += 4u * spills.items[n].words;
+  printf("%s\t%u\t%u\t%u\t%u\n", func->name, estimate, 4 * spills.words, bytes[0], bytes[1]);
+  free(spills.items);
+}
+
 int main(int argc, char **argv) {
+  uint32_t registers = 0;
+  if (argc == 4 && !strcmp(argv[1], "--spills")) {
+    registers = (uint32_t)strtoul(argv[2], NULL, 10);
+    argc -= 2;
+    argv += 2;
+  }
   ff_error error = {0};
   ptx_module *module = NULL;
   char *text = NULL;
@@ -76,7 +96,8 @@ int main(int argc, char **argv) {
     if (!func->instr_count || (argc > 2 && strcmp(func->name, argv[2]))) continue;
     ptx_cfg *cfg = ptx_cfg_build(func);
     ptx_cost *costs = ptx_machine_code(func, cfg);
-    if (argc > 2) print_instructions(func, cfg, costs);
+    if (registers) print_spills(func, cfg, registers);
+    else if (argc > 2) print_instructions(func, cfg, costs);
     else print_sums(func, cfg, costs);
     free(costs);
     ptx_cfg_free(cfg);

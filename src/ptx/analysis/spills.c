@@ -226,6 +226,8 @@ static void make_room(spiller *s, const ptx_block *block, uint32_t place) {
     if (worst == s->set.count) return;
     uint32_t reg = s->set.items[worst];
     bool accessed = s->last[reg] != NEVER && s->last[reg] < place;
+    bool stays = s->next[reg] != NEVER && !s->stored[reg] && !s->at_definition[reg]; /* until it is stored */
+    if (stays && s->last[reg] == NEVER && place) s->last[reg] = place - 1;
     if (s->next[reg] != NEVER) store(s, block->first + (accessed ? s->last[reg] + 1 : place), reg);
     drop_at(s, worst);
   }
@@ -358,7 +360,8 @@ static uint32_t find_candidates(spiller *s, const ptx_block *block, bool heads) 
     }
     if (known && storing == known) bit_set(stored, v);
     if (!heads && known && !holding) continue;
-    bool later = !heads && holding < known && distance[v] < BEHIND_LOOP / 2; /* those that all hold come before */
+    /* those that all hold come before: of a loop's head, among what passes through the loop */
+    bool later = holding < known && (heads ? distance[v] >= BEHIND_LOOP : distance[v] < BEHIND_LOOP / 2);
     s->list[count++] = (candidate){distance[v] + (later ? BEHIND_LOOP / 2 : 0), v};
   }
   qsort(s->list, count, sizeof *s->list, nearer);
@@ -429,21 +432,43 @@ static void leave(spiller *s, uint32_t b) {
   s->done[b] = true;
 }
 
+/* The block's first instruction that reads the register; its last one, if none does. */
+static uint32_t first_use(spiller *s, const ptx_block *block, uint32_t reg) {
+  for (uint32_t i = block->first; i < block->end; i++) {
+    ptx_touched(&s->func->instrs[i], &s->t);
+    for (uint32_t k = 0; k < uses_of(s, &s->func->instrs[i]); k++)
+      if (s->t.regs[k] == reg) return i;
+  }
+  return block->end - 1;
+}
+
+/* With an item of this block's end, for another edge, that does the same. */
+static void put_behind(spiller *s, size_t first, uint32_t at, uint32_t to, uint32_t reg, bool load) {
+  for (size_t n = first; n < s->code.count; n++)
+    if (s->code.items[n].at == at && s->code.items[n].reg == reg && s->code.items[n].load == load) return;
+  size_t count = s->code.count;
+  put(s, at, reg, load);
+  if (s->code.count == count) return;
+  s->code.items[count].behind = true;
+  if (load) s->code.items[count].needed = first_use(s, &s->cfg->blocks[to], reg);
+}
+
 /* What stands on an edge stands at one of its ends: at that of the block it comes from, if the other one has several.
- * A loop's last round has it then, too. */
-static void join(spiller *s, uint32_t from, uint32_t to) {
+ * A loop's last round has it then, too. first: the code's first item of an edge from that block. */
+static void join(spiller *s, size_t first, uint32_t from, uint32_t to) {
   const ptx_block *b = &s->cfg->blocks[to];
   const uint32_t *distance = s->distance + (size_t)to * s->flow.bit_count;
   size_t words = s->flow.words;
-  uint32_t at = b->predecessor_count == 1 ? b->first : s->cfg->blocks[from].end - 1;
+  bool alone = b->predecessor_count == 1;
   for (uint32_t v = 0; v < s->flow.bit_count; v++) {
     if (distance[v] == NEVER) continue;
     uint32_t reg = s->reg_of_bit[v];
     bool had = bit_get(s->out + from * words, v), has = bit_get(s->in + to * words, v);
     bool was = bit_get(s->out_stored + from * words, v) || s->at_definition[reg],
          is = bit_get(s->in_stored + to * words, v) || !has;
-    if (had && is && !was) put(s, at, reg, false);
-    if (!had && has && was) put(s, at, reg, true);
+    if (!(had ? is && !was : has && was)) continue;
+    if (alone) put(s, b->first, reg, !had);
+    else put_behind(s, first, s->cfg->blocks[from].end - 1, to, reg, !had);
   }
 }
 
@@ -516,6 +541,7 @@ static uint32_t give_slots(spiller *s) {
 static int in_order(const void *a, const void *b) {
   const ptx_spill *x = a, *y = b;
   if (x->at != y->at) return x->at < y->at ? -1 : 1;
+  if (x->behind != y->behind) return x->behind ? 1 : -1;
   if (x->load != y->load) return x->load ? 1 : -1;
   if (x->needed != y->needed) return x->needed < y->needed ? -1 : 1;
   return x->reg < y->reg ? -1 : x->reg > y->reg;
@@ -574,9 +600,11 @@ static void spill(spiller *s) {
     walk(s, b);
     leave(s, b);
   }
-  for (uint32_t b = 0; b < s->cfg->block_count; b++)
+  for (uint32_t b = 0; b < s->cfg->block_count; b++) {
+    size_t first = s->code.count;
     for (uint32_t n = 0; s->cfg->blocks[b].reachable && n < s->cfg->blocks[b].successor_count; n++)
-      join(s, b, s->cfg->blocks[b].successors[n]);
+      join(s, first, b, s->cfg->blocks[b].successors[n]);
+  }
 }
 
 ptx_spills ptx_spill_code(const ptx_func *func, const ptx_cfg *cfg, uint32_t registers) {

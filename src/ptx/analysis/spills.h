@@ -11,15 +11,16 @@
 
 typedef struct ptx_spill {
   uint32_t at;     /* it stands before this instruction */
-  uint32_t needed; /* a load: the value is there before this one, which is of the same basic block; at <= needed */
+  uint32_t needed; /* a load: the value is there before this one; of the same basic block, at <= needed */
   uint32_t reg;
   uint32_t slot; /* of local memory, in words: those of this register, alone as long as it is needed */
   uint8_t words;
   bool load;
+  bool behind; /* it belongs behind `at`, the last of its block, on the way to another; `needed` is of that */
 } ptx_spill;
 
 typedef struct ptx_spills {
-  ptx_spill *items; /* by `at`; stores first, then loads as they are needed. free(items) */
+  ptx_spill *items; /* by `at`, those behind it last; stores first, then loads as they are needed. free(items) */
   uint32_t count;
   uint32_t words; /* of local memory, of a thread */
 } ptx_spills;
