@@ -9,8 +9,8 @@ enum { FEWEST_REGISTERS = 24 }; /* an assembler takes no smaller limit (ptxas 13
 
 void decode_spills(decoder *d) {
   uint32_t limit = d->kernel->register_limit;
+  if (exec_facts_of(d->kernel->program->facts, d->func)->registers < limit) return; /* they are cut at its own limit */
   if (limit < FEWEST_REGISTERS) limit = FEWEST_REGISTERS;
-  if (exec_facts_of(d->kernel->program->facts, d->func)->registers < limit) return;
   d->spills = ptx_spill_code(d->func, d->cfg, limit);
   if (!d->spills.count) return;
   exec_spill *spills = ff_arena_alloc(d->arena, d->spills.count * sizeof *spills);

@@ -85,6 +85,10 @@ static void add_record(ff_text *text, const uint64_t *word) {
     ff_text_add(text, "%s %u %d\n", names[trace_async_what(*word)], trace_async_id(*word), trace_async_away(*word));
     break;
   }
+  case TRACE_SPILL:
+    ff_text_add(text, "spill %s pc %u slot %u words %u sectors %x\n", trace_spill_stores(*word) ? "store" : "load",
+                trace_spill_pc(*word), trace_spill_slot(*word), trace_spill_words(*word), trace_spill_sectors(*word));
+    break;
   default: ff_text_add(text, "exit\n");
   }
 }
@@ -720,7 +724,73 @@ static void test_multicast_copies(void **state) {
                   "run 2\nexit\n");
 }
 
+/* Each thread loads `values` words, and stores them when it has all of them. */
+static kernel_test *open_held(const char *directive, uint32_t values) {
+  ff_text text = {0};
+  ff_text_add(
+      &text,
+      "%s.visible .entry k(.param .u64 p_out, .param .u32 p_n) %s\n{\n"
+      ".reg .b32 %%r<90>; .reg .b64 %%d<5>;\n"
+      "ld.param.u64 %%d1, [p_out]; mov.u32 %%r80, %%tid.x; mul.wide.u32 %%d2, %%r80, 4; add.s64 %%d3, %%d1, %%d2;\n",
+      PTX_HEAD, directive);
+  for (uint32_t n = 0; n < values; n++) ff_text_add(&text, "ld.global.b32 %%r%u, [%%d3+%u];\n", n, 256 * n);
+  for (uint32_t n = 0; n < values; n++) ff_text_add(&text, "st.global.b32 [%%d3+%u], %%r%u;\n", 32768 + 256 * n, n);
+  ff_text_add(&text, "ret;\n}\n");
+  kernel_test *t = open_ptx(text.chars);
+  free(text.chars);
+  return t;
+}
+
+static uint32_t times(const char *text, const char *part) {
+  uint32_t count = 0;
+  for (; (text = strstr(text, part)); text += strlen(part)) count++;
+  return count;
+}
+
+/* Of `values` words and an address of two words, what is beyond the limit's registers, but for two of the compiler's,
+ * is stored and loaded again: by a full warp, and by one of eight lanes. */
+static void expect_spills(const char *directive, uint32_t values, uint32_t wanted) {
+  kernel_test *t = open_held(directive, values);
+  uint64_t out = buffer(t, 65536);
+  for (uint32_t n = 0; n < 8192; n++) u32_at(out)[n] = n * 2654435761u;
+  stream s = begin(t, 1, 2);
+  ff_text text = {0};
+  run(t, "k", 1, 40, out, 0);
+  uint64_t instructions = t->stats.warp_instructions;
+  finish(t, &s, 1, 2, &text);
+  for (uint32_t n = 0; n < values; n++)
+    for (uint32_t i = 0; i < 40; i++) assert_int_equal(u32_at(out + 32768 + 256 * n)[i], (n * 64 + i) * 2654435761u);
+  assert_int_equal(instructions, 2 * (2 * values + 5)); /* the program has none of them */
+  assert_int_equal(times(text.chars, "spill store"), 2 * wanted);
+  assert_int_equal(times(text.chars, "spill load"), 2 * wanted);
+  assert_int_equal(times(text.chars, "words 1 sectors f"), 2 * wanted);
+  assert_int_equal(times(text.chars, "words 1 sectors 1"), 2 * wanted);
+  for (uint32_t n = 0; n < wanted; n++) {
+    ff_text slot = {0};
+    ff_text_add(&slot, "slot %u words", n);
+    assert_int_equal(times(text.chars, slot.chars), 4);
+    free(slot.chars);
+  }
+  /* All are waited for, those that are stored before that; a wait for a load is one for those before it. */
+  assert_true(times(text.chars, "\nwait") >= 2 * wanted);
+  free(text.chars);
+  close_ptx(t);
+}
+
+static void test_spills(void **state) {
+  expect_spills("", 60, 0);
+  expect_spills(".maxnreg 64", 60, 0);
+  expect_spills(".maxnreg 63", 60, 1);
+  expect_spills(".maxnreg 32", 60, 60 + 2 + 2 - 32);
+  expect_spills(".maxnreg 24", 60, 60 + 2 + 2 - 24);
+  expect_spills(".maxnreg 8", 60, 60 + 2 + 2 - 24);                         /* no compiler takes fewer than 24 */
+  expect_spills(".maxntid 1024, 1, 1", 60, 0);                              /* 64 */
+  expect_spills(".maxntid 512, 1, 1 .minnctapersm 4", 60, 60 + 2 + 2 - 32); /* 65536 / 2048 */
+  expect_spills(".maxntid 1024, 1, 1 .minnctapersm 3", 60, 0);              /* no SM has so many warps */
+}
+
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_copy_groups),
+                                          cmocka_unit_test(test_spills),
                                           cmocka_unit_test(test_far_mbarriers),
                                           cmocka_unit_test(test_multicast_copies),
                                           cmocka_unit_test(test_mbarriers),

@@ -166,6 +166,23 @@ static void test_loop(void **state) {
   free(text.chars);
 }
 
+/* What was stored before a loop and is written in it: a store of the old value saves none of the new one. */
+static void test_written_in_a_loop(void **state) {
+  ff_text text = {0};
+  ff_text_add(&text, "%s", HEAD_REGS);
+  add_all(&text, "ld.global.b32 r#, [a+#0];\n", 0, 24);
+  add_all(&text, "st.global.b32 [a+#0], r#;\n", 8, 24);
+  ff_text_add(&text, "L:\n");
+  add_all(&text, "add.s32 r#, r#, 1;\n", 0, 8);
+  ff_text_add(&text, "setp.lt.s32 p0, r0, 100; @p0 bra L;\n");
+  add_all(&text, "st.global.b32 [a+#0], r#;\n", 0, 8);
+  made o = make(text.chars, 12);
+  assert_int_equal(o.stores, 12);
+  assert_int_equal(o.in_loops, 0);
+  drop(&o);
+  free(text.chars);
+}
+
 /* Parameters take no register, and what is made of them is made again: nothing is stored or loaded. */
 static void test_made_again(void **state) {
   ff_text text = {0};
@@ -379,6 +396,7 @@ int main(void) {
       cmocka_unit_test(test_pairs_of_registers),
       cmocka_unit_test(test_slots_are_taken_again),
       cmocka_unit_test(test_loop),
+      cmocka_unit_test(test_written_in_a_loop),
       cmocka_unit_test(test_made_again),
       cmocka_unit_test(test_loads_go_up),
       cmocka_unit_test(test_random_programs),

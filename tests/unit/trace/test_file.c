@@ -168,9 +168,9 @@ static void what_is_no_trace_is_refused(void **state) {
   write_bytes(path, "something else, and long enough", 31);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
   assert_non_null(strstr(error.message, "no trace"));
-  write_bytes(path, "FFTRACE\n\1\40\0\0\0\0\0\0", 16);
+  write_bytes(path, "FFTRACE\n\1\100\0\0\0\0\0\0", 16);
   assert_int_equal(trace_file_open(path, &file, &error), FF_PARSE);
-  assert_non_null(strstr(error.message, "version 8193"));
+  assert_non_null(strstr(error.message, "version 16385"));
   unlink(path);
   assert_int_equal(trace_file_open(path, &file, &error), FF_IO);
   assert_int_equal(trace_file_open(folder, &file, &error), FF_IO);

@@ -464,6 +464,12 @@ static void test_records_refused(void **state) {
   bad(ff_trace_put_record(w, words, 1, &error), "has not made");
   words[0] = ff_trace_issue(5, 0, 3, 3);
   bad(ff_trace_put_record(w, words, 1, &error), "some units");
+  words[0] = ff_trace_spill(true, 0, 15, 0, 0);
+  bad(ff_trace_put_record(w, words, 1, &error), "a SPILL of no word, or of more than 4");
+  words[0] = ff_trace_spill(true, 5, 15, 0, 0);
+  bad(ff_trace_put_record(w, words, 1, &error), "a SPILL of no word, or of more than 4");
+  words[0] = ff_trace_spill(false, 1, 0, 0, 0);
+  bad(ff_trace_put_record(w, words, 1, &error), "a SPILL by no lane");
   bad(ff_trace_put_access(w, (ff_trace_access_op)4, 0, 0, 4, 1, address, &error), "unknown kind");
   bad(ff_trace_put_access(w, FF_TRACE_LOAD, 128, 0, 4, 1, address, &error), "unknown flags");
   bad(ff_trace_put_access(w, FF_TRACE_LOAD, 0, 0, 0, 1, address, &error), "power of two");
@@ -537,6 +543,36 @@ static void test_versions_of_units(void **state) {
   }
 }
 
+/* A spill comes back as it was put, one that loads is a load that a WAIT may name, and the file's version says so. */
+static void test_spills(void **state) {
+  const uint64_t words[] = {ff_trace_spill(true, 4, 15, 65535, UINT32_MAX), ff_trace_spill(false, 1, 2, 7, 9),
+                            ff_trace_wait(0), ff_trace_exit()};
+  assert_true(ff_trace_spill_stores(words[0]) && !ff_trace_spill_stores(words[1]));
+  assert_int_equal(ff_trace_spill_words(words[0]), 4);
+  assert_int_equal(ff_trace_spill_sectors(words[0]), 15);
+  assert_int_equal(ff_trace_spill_slot(words[0]), 65535);
+  assert_int_equal(ff_trace_spill_pc(words[0]), UINT32_MAX);
+  ff_trace_writer *w = begin();
+  good(ff_trace_put_launch(w, 0, LAUNCH(.kernel = "k", .grid = {1, 1, 1}, .block = {32, 1, 1}), &error));
+  good(ff_trace_begin_warp(w, 0, 0, &error));
+  good(ff_trace_put_record(w, &words[0], 1, &error));
+  bad(ff_trace_put_record(w, &words[2], 1, &error), "has not made"); /* a store is no load */
+  for (int i = 1; i < 4; i++) good(ff_trace_put_record(w, &words[i], 1, &error));
+  good(ff_trace_finish(w, NULL, &error));
+  static char bytes[1 << 16];
+  assert_true(slurp(bytes, sizeof bytes) > 16);
+  assert_int_equal((uint8_t)bytes[8] | (uint8_t)bytes[9] << 8, 1 + 8192);
+  ff_trace_reader *r;
+  ff_trace_item item = {.kind = FF_TRACE_RECORD};
+  good(ff_trace_open(path, &r, &error));
+  for (uint32_t n = 0; item.kind != FF_TRACE_END;) {
+    good(ff_trace_next(r, &item, &error));
+    if (item.kind == FF_TRACE_RECORD) assert_int_equal(item.record[0], words[n++]);
+    else assert_true(item.kind != FF_TRACE_END || n == 4);
+  }
+  ff_trace_close(r);
+}
+
 /* Reads everything; how many records and losses there are. */
 static void read_all(uint64_t *records, uint64_t *lost) {
   ff_trace_reader *r;
@@ -587,7 +623,7 @@ static void test_damage(void **state) {
   good(ff_trace_open(path, &r, &error));
   assert_false(ff_trace_information(r)->whole);
   ff_trace_close(r);
-  spill("FFTRACE\n\1\40\0\0\0\0\0\0", 16); /* a format that there is not */
+  spill("FFTRACE\n\1\100\0\0\0\0\0\0", 16); /* a format that there is not */
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
   spill("no trace", 8);
   assert_int_equal(ff_trace_open(path, &r, &error), FF_TRACE_NO_TRACE);
@@ -596,10 +632,15 @@ static void test_damage(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations),         cmocka_unit_test(test_words),
-                                     cmocka_unit_test(test_same_words),         cmocka_unit_test(test_coalescing),
-                                     cmocka_unit_test(test_operations_refused), cmocka_unit_test(test_launches_refused),
-                                     cmocka_unit_test(test_records_refused),    cmocka_unit_test(test_damage),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations),
+                                     cmocka_unit_test(test_words),
+                                     cmocka_unit_test(test_same_words),
+                                     cmocka_unit_test(test_coalescing),
+                                     cmocka_unit_test(test_operations_refused),
+                                     cmocka_unit_test(test_launches_refused),
+                                     cmocka_unit_test(test_records_refused),
+                                     cmocka_unit_test(test_spills),
+                                     cmocka_unit_test(test_damage),
                                      cmocka_unit_test(test_versions_of_units)};
   return cmocka_run_group_tests(tests, enter, leave);
 }
