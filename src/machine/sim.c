@@ -496,7 +496,7 @@ void sim_snapshot(sim *s, sim_result *result) {
     sim_allocation_result *a = &result->allocations[result->allocation_count];
     *a = *s->observer.allocations.items[i];
     profile_allocation(&s->profile, i, &a->counters);
-    result->allocation_count += i || a->counters.accesses;
+    result->allocation_count += i || a->counters.accesses || a->counters.spill_stores || a->counters.spill_loads;
   }
   answers_unlock(&s->answers);
 }

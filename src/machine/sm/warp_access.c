@@ -142,8 +142,9 @@ bool spill_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   }
   kernel_lines *lines = w->block->kernel->lines;
   if (lines) w->counted = lines_at(lines, trace_spill_pc(*record));
-  if (store) w->counted->spill_stores++;
-  else w->counted->spill_loads++;
+  tally t = tally_elsewhere(a, w);
+  if (store) COUNT(&t, spill_stores, 1);
+  else COUNT(&t, spill_loads, 1);
   for (uint32_t n = 0; n < 4; n++) mask |= sectors >> n & 1 ? 0xffu << 8 * n : 0;
   w->spill[0] = TRACE_ACCESS | (uint64_t)(store ? TRACE_STORE : TRACE_LOAD) << 4 | 2 << 6 | (uint64_t)words << 16 |
                 (uint64_t)trace_spill_pc(*record) << 32;

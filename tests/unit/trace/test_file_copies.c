@@ -382,6 +382,43 @@ static void parts_have_what_was_selected(void **state) {
   free(part);
 }
 
+/* A spill of no word, of more than a record holds, or by no lane is no record, word by word and by the warp. */
+static void spills_that_are_none(void **state) {
+  (void)state;
+  static const uint64_t spill = TRACE_SPILL | UINT64_C(9) << 12 | UINT64_C(3) << 32;
+  for (uint64_t words = 0; words < 8; words++)
+    for (uint64_t sectors = 0; sectors < 16; sectors += 5) {
+      const uint64_t put[2] = {spill | words << 5 | sectors << 8, TRACE_EXIT};
+      bool good = words >= 1 && words <= TRACE_SPILL_WORDS && sectors;
+      uint64_t back[PACK_RECORD_WORDS], instructions = 0;
+      pack_coder *coder = pack_coder_create();
+      pack_bytes columns[PACK_COLUMNS] = {0};
+      for (int i = 0; i < 2; i++) pack_put(coder, columns, &put[i]);
+      pack_view views[PACK_COLUMNS], again[PACK_COLUMNS];
+      for (int i = 0; i < PACK_COLUMNS; i++)
+        views[i] = (pack_view){columns[i].items, columns[i].count ? columns[i].items + columns[i].count : NULL};
+      memcpy(again, views, sizeof again);
+      pack_coder_reset(coder);
+      assert_int_equal(pack_take(coder, views, back), good);
+      if (good) assert_int_equal(back[0], put[0]);
+      trace_program *program = trace_program_create(0);
+      trace_launch *launch = trace_launch_create(program, 1, 1);
+      trace_writer writer;
+      trace_chunk *chunk = trace_chunk_begin(launch, 0);
+      trace_chunk_writer(chunk, 0, &writer);
+      uint32_t left = 2;
+      pack_coder_reset(coder);
+      assert_int_equal(pack_take_warp(coder, again, &writer, false, &left, &instructions), good);
+      assert_int_equal(left, good ? 0 : 2);
+      trace_put_exit(&writer);
+      trace_chunk_publish(chunk);
+      trace_launch_finish(launch);
+      trace_program_free(program);
+      for (int i = 0; i < PACK_COLUMNS; i++) free(columns[i].items);
+      pack_coder_free(coder);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fed_streams_are_the_recorded_ones),
@@ -389,7 +426,7 @@ int main(void) {
       cmocka_unit_test(marks_come_back),
       cmocka_unit_test(marks_are_left_out),
       cmocka_unit_test(issues_are_copied),
-      cmocka_unit_test(plain_marks),
+      cmocka_unit_test(plain_marks), cmocka_unit_test(spills_that_are_none),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
