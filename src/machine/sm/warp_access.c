@@ -131,7 +131,7 @@ bool access_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
 bool spill_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
   bool store = trace_spill_stores(*record);
   uint32_t words = trace_spill_words(*record), sectors = trace_spill_sectors(*record), mask = 0;
-  if (!words || words > TRACE_SPILL_WORDS || !sectors || a->memory->stacks) return true;
+  FF_CHECK(words && words <= TRACE_SPILL_WORDS && sectors); /* readers of files see to it */
   if (!store) {
     if (a->round && w->loads >= LOAD_RING) {
       w->cursor.at = record;
@@ -139,6 +139,10 @@ bool spill_begin(access_path *a, warp *w, const uint64_t *record, ps *time) {
       trace_cursor_next(NULL, &w->cursor);
     }
     load_takes_place(w, time);
+  }
+  if (a->memory->stacks) {
+    w->loads += !store; /* it has arrived */
+    return true;
   }
   kernel_lines *lines = w->block->kernel->lines;
   if (lines) w->counted = lines_at(lines, trace_spill_pc(*record));
