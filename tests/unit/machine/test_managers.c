@@ -465,7 +465,7 @@ static void test_totals_are_the_sum_of_their_parts(void **state) {
     SAME(fault_wait_ps) SAME(remote_bytes) SAME(spill_stores) SAME(spill_loads)
 /* clang-format on */
 #undef SAME
-                    assert_int_equal(r.counters.h2d_bytes, allocations.h2d_bytes);
+                        assert_int_equal(r.counters.h2d_bytes, allocations.h2d_bytes);
     assert_int_equal(r.counters.d2h_bytes, allocations.d2h_bytes);
     assert_int_equal(r.counters.pages_moved_in, allocations.pages_moved_in);
     assert_int_equal(r.counters.pages_moved_out, allocations.pages_moved_out);

@@ -426,7 +426,8 @@ int main(void) {
       cmocka_unit_test(marks_come_back),
       cmocka_unit_test(marks_are_left_out),
       cmocka_unit_test(issues_are_copied),
-      cmocka_unit_test(plain_marks), cmocka_unit_test(spills_that_are_none),
+      cmocka_unit_test(plain_marks),
+      cmocka_unit_test(spills_that_are_none),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
