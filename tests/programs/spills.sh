@@ -52,6 +52,14 @@ expect test "$loads" -lt $((5 * 30 + 60))
 is "$stores" "$(dump 2 31 store)" "stores of another warp"
 is 0 "$("$farfault" trace dump --records --kernel free app.fft | grep -c "spill ")" "spills of free"
 
+# Where an SM has fewer than 64 warps, the assembler takes no account of two such blocks.
+for target in 75 86; do
+  sed "s/sm_70/sm_$target/" spills.ptx >fewer.ptx
+  run "$farfault" record --machine v100 -o fewer.fft ./spills fewer.ptx 3 5
+  expect_status 0
+  is 0 "$("$farfault" trace dump --records fewer.fft | grep -c "spill ")" "spills of sm_$target"
+done
+
 # What is counted is what the recording has, under every manager, and takes time.
 run "$farfault" sim --machine v100 --memory copy,demand,uvm --json sim.json app.fft
 expect_status 0

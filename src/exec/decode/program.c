@@ -494,15 +494,30 @@ static uint32_t thread_limit(const ptx_func *func) {
 #define REGISTER_FILE 65536u   /* registers of an SM, */
 #define REGISTERS_APART 256u   /* that a warp gets so many of at a time */
 #define REGISTERS_OF_THREAD 8u /* and a thread so many */
-#define WARPS_OF_SM 64u        /* at most: where more blocks are wanted, the assembler takes no account of it */
 #define MOST_REGISTERS 255u
 
+/* At most (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"). */
+static uint32_t warps_of_sm(uint32_t target) {
+  switch (target) {
+  case 75: return 32;
+  case 86:
+  case 87:
+  case 88:
+  case 89:
+  case 110:
+  case 120:
+  case 121: return 48;
+  default: return 64;
+  }
+}
+
 /* The most that a thread can have where the kernel says how large its blocks get: the assembler keeps to it, so that
- * they can be launched (PTX ISA, "Performance-Tuning Directives"). 0: it does not say. */
-static uint32_t registers_for_blocks(const ptx_func *func) {
+ * they can be launched (PTX ISA, "Performance-Tuning Directives"), but for more blocks than the target's SM has warps
+ * for. 0: it does not say. */
+static uint32_t registers_for_blocks(const ptx_func *func, uint32_t target) {
   if (!func->maxntid[0] && !func->reqntid[0]) return 0;
   uint32_t warps = (thread_limit(func) + EXEC_LANES - 1) / EXEC_LANES, blocks = func->minnctapersm;
-  if (blocks > 1 && (uint64_t)warps * blocks <= WARPS_OF_SM) warps *= blocks;
+  if (blocks > 1 && (uint64_t)warps * blocks <= warps_of_sm(target)) warps *= blocks;
   uint32_t of_warp = REGISTER_FILE / warps / REGISTERS_APART * REGISTERS_APART;
   return of_warp / EXEC_LANES / REGISTERS_OF_THREAD * REGISTERS_OF_THREAD;
 }
@@ -516,8 +531,8 @@ static uint32_t register_count(const exec_kernel *kernel) {
   return most > kernel->register_limit ? kernel->register_limit : most;
 }
 
-static uint32_t register_limit(const ptx_func *func) {
-  uint32_t limit = func->maxnreg ? func->maxnreg : registers_for_blocks(func);
+static uint32_t register_limit(const ptx_func *func, uint32_t target) {
+  uint32_t limit = func->maxnreg ? func->maxnreg : registers_for_blocks(func, target);
   return limit && limit < MOST_REGISTERS ? limit : MOST_REGISTERS;
 }
 
@@ -544,7 +559,7 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   if (local > EXEC_MAX_LOCAL)
     return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of stack per thread", info->name, local);
   info->local_bytes = (uint32_t)local;
-  kernel->register_limit = register_limit(kernel->func);
+  kernel->register_limit = register_limit(kernel->func, info->target);
   info->registers = register_count(kernel);
   info->const_bytes = kernel->program->const_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)kernel->program->const_bytes;
   status = layout_shared(kernel, error);

@@ -63,9 +63,10 @@ static bool takes_low_half(const ptx_instr *instr, uint32_t n, const uint8_t *na
   }
 }
 
-/* Takes from `narrow` the registers of an operand. True: there was one. */
-static bool widen(const ptx_operand *operand, uint8_t *narrow) {
-  bool some = false;
+typedef FF_VEC(uint32_t) number_list;
+
+/* Takes from `narrow` the registers of an operand, and puts them into the list. */
+static void widen(const ptx_operand *operand, uint8_t *narrow, number_list *widened) {
   uint32_t regs[2] = {PTX_NO_REG, PTX_NO_REG};
   if (operand->kind == PTX_OPERAND_REG || operand->kind == PTX_OPERAND_REG_PAIR || operand->kind == PTX_OPERAND_ADDRESS)
     regs[0] = operand->reg;
@@ -73,25 +74,41 @@ static bool widen(const ptx_operand *operand, uint8_t *narrow) {
   for (int i = 0; i < 2; i++) {
     if (regs[i] == PTX_NO_REG || !narrow[regs[i]]) continue;
     narrow[regs[i]] = 0;
-    some = true;
+    FF_PUSH(widened, regs[i]);
   }
-  for (uint32_t e = 0; e < operand->element_count; e++) some |= widen(&operand->elements[e], narrow);
-  return some;
+  for (uint32_t e = 0; e < operand->element_count; e++) widen(&operand->elements[e], narrow, widened);
 }
 
-/* Backwards from what needs whole values, until nothing changes. */
+static bool writes_register(const ptx_instr *instr) {
+  return ptx_instr_writes(instr, NULL, 0) && instr->operands[0].kind == PTX_OPERAND_REG;
+}
+
+static void widen_operands(const ptx_instr *instr, uint8_t *narrow, number_list *widened) {
+  for (uint32_t n = writes_register(instr) ? 1 : 0; n < instr->operand_count; n++)
+    if (!takes_low_half(instr, n, narrow)) widen(&instr->operands[n], narrow, widened);
+}
+
+/* Backwards from what needs whole values: what a register that is wide is computed from is looked at again. */
 static uint8_t *find_narrow(const finder *f) {
-  uint8_t *narrow = ff_alloc(f->func->reg_count + (size_t)1);
-  for (uint32_t r = 0; r < f->func->reg_count; r++) narrow[r] = ptx_type_bits(f->func->regs[r].type) == 64;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (uint32_t i = f->func->instr_count; i-- > 0;) {
-      const ptx_instr *instr = &f->func->instrs[i];
-      bool writes = ptx_instr_writes(instr, NULL, 0) && instr->operands[0].kind == PTX_OPERAND_REG;
-      for (uint32_t n = writes ? 1 : 0; n < instr->operand_count; n++)
-        if (!takes_low_half(instr, n, narrow)) changed |= widen(&instr->operands[n], narrow);
-    }
+  const uint32_t regs = f->func->reg_count, count = f->func->instr_count;
+  uint8_t *narrow = ff_alloc(regs + (size_t)1);
+  uint32_t *writer = ff_alloc((regs + (size_t)1) * sizeof *writer);  /* 1 + the last instruction that writes it; */
+  uint32_t *before = ff_alloc((count + (size_t)1) * sizeof *before); /* 1 + the one before that writes the same */
+  number_list widened = {0};
+  for (uint32_t r = 0; r < regs; r++) narrow[r] = ptx_type_bits(f->func->regs[r].type) == 64;
+  for (uint32_t i = 0; i < count; i++) {
+    const ptx_instr *instr = &f->func->instrs[i];
+    if (!writes_register(instr)) continue;
+    before[i] = writer[instr->operands[0].reg];
+    writer[instr->operands[0].reg] = i + 1;
   }
+  for (uint32_t i = count; i-- > 0;) widen_operands(&f->func->instrs[i], narrow, &widened);
+  while (widened.count)
+    for (uint32_t i = writer[widened.items[--widened.count]]; i; i = before[i - 1])
+      widen_operands(&f->func->instrs[i - 1], narrow, &widened);
+  free(widened.items);
+  free(writer);
+  free(before);
   return narrow;
 }
 

@@ -388,10 +388,11 @@ static void test_async_copy(void **state) {
 }
 
 /* The estimate for a kernel with 200 values alive at once, whose block is as large as `directives` say. */
-static uint32_t registers_of(const char *directives) {
+static uint32_t registers_on(uint32_t target, const char *directives) {
   ff_text text = {0};
-  ff_text_add(&text, PTX_HEAD ".visible .entry k(.param .u64 p)\n%s\n{\n.reg .b64 %%rd<2>; .reg .b32 %%v<201>;\n",
+  ff_text_add(&text, ".version 9.0\n.target sm_%u\n.address_size 64\n.visible .entry k(.param .u64 p)\n%s\n{\n", target,
               directives);
+  ff_text_add(&text, ".reg .b64 %%rd<2>; .reg .b32 %%v<201>;\n");
   ff_text_add(&text, "ld.param.u64 %%rd1, [p];\n");
   for (int n = 0; n < 200; n++) ff_text_add(&text, "ld.volatile.global.u32 %%v%d, [%%rd1+%d];\n", n, 4 * n);
   for (int n = 0; n < 200; n++) ff_text_add(&text, "st.volatile.global.u32 [%%rd1], %%v%d;\n", n);
@@ -405,7 +406,10 @@ static uint32_t registers_of(const char *directives) {
   return registers;
 }
 
-/* As the assembler does: where a kernel says how large its blocks get, its registers leave room for them. */
+static uint32_t registers_of(const char *directives) { return registers_on(80, directives); }
+
+/* As the assembler does: where a kernel says how large its blocks get, its registers leave room for them, if an SM has
+ * warps for as many. */
 static void test_registers_of_large_blocks(void **state) {
   assert_true(registers_of("") >= 200);
   assert_int_equal(registers_of(".maxnreg 96"), 96);
@@ -413,6 +417,14 @@ static void test_registers_of_large_blocks(void **state) {
   assert_int_equal(registers_of(".maxntid 640, 1, 1"), 96);
   assert_int_equal(registers_of(".reqntid 32, 20, 1"), 96);
   assert_int_equal(registers_of(".maxntid 640, 1, 1\n.minnctapersm 2"), 48);
+  assert_int_equal(registers_on(90, ".maxntid 1024, 1, 1\n.minnctapersm 2"), 32);
+  assert_int_equal(registers_on(75, ".maxntid 640, 1, 1\n.minnctapersm 2"), 96);
+  assert_int_equal(registers_on(75, ".maxntid 512, 1, 1\n.minnctapersm 2"), 64);
+  for (uint32_t n = 0; n < 5; n++) {
+    static const uint32_t targets[] = {86, 87, 89, 120, 121};
+    assert_int_equal(registers_on(targets[n], ".maxntid 1024, 1, 1\n.minnctapersm 2"), 64);
+    assert_int_equal(registers_on(targets[n], ".maxntid 768, 1, 1\n.minnctapersm 2"), 40);
+  }
   assert_true(registers_of(".maxntid 32, 1, 1") >= 200);
 }
 

@@ -729,10 +729,10 @@ static kernel_test *open_held(const char *directive, uint32_t values) {
   ff_text text = {0};
   ff_text_add(
       &text,
-      "%s.visible .entry k(.param .u64 p_out, .param .u32 p_n) %s\n{\n"
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p_out, .param .u32 p_n) %s\n{\n"
       ".reg .b32 %%r<90>; .reg .b64 %%d<5>;\n"
       "ld.param.u64 %%d1, [p_out]; mov.u32 %%r80, %%tid.x; mul.wide.u32 %%d2, %%r80, 4; add.s64 %%d3, %%d1, %%d2;\n",
-      PTX_HEAD, directive);
+      directive);
   for (uint32_t n = 0; n < values; n++) ff_text_add(&text, "ld.global.b32 %%r%u, [%%d3+%u];\n", n, 256 * n);
   for (uint32_t n = 0; n < values; n++) ff_text_add(&text, "st.global.b32 [%%d3+%u], %%r%u;\n", 32768 + 256 * n, n);
   ff_text_add(&text, "ret;\n}\n");
