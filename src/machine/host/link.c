@@ -7,36 +7,65 @@
 #include "machine/host/link.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "machine/observe/observer.h"
 
 static ps duration(double per_byte, uint64_t bytes) { return (ps)llround(per_byte * (double)bytes); }
 
 void link_beside_add(link_beside *b, ps work, ps from) {
-  if (!b->work || from < b->from) b->from = from;
-  b->work += work;
+  if (!work) return;
+  const ps last = b->count ? b->pieces[b->count - 1].from : 0;
+  if (b->count == LINK_BESIDE) {
+    b->pieces[b->count - 1].work += work;
+    return;
+  }
+  b->pieces[b->count].work = work;
+  b->pieces[b->count++].from = from > last ? from : last;
 }
 
 void link_beside_settle(link_beside *b, server *bus, ps now) {
-  if (!b->work) return;
-  const ps idle = bus->free > b->from ? bus->free : b->from;
-  if (now <= idle) return;
-  const ps done = now - idle < b->work ? now - idle : b->work;
-  bus->free = idle + done;
-  b->work -= done;
+  uint32_t over = 0;
+  for (; over < b->count; over++) {
+    const ps from = b->pieces[over].from, idle = bus->free > from ? bus->free : from;
+    if (now <= idle) break;
+    const ps work = b->pieces[over].work, done = now - idle < work ? now - idle : work;
+    bus->free = idle + done;
+    b->pieces[over].work -= done;
+    if (b->pieces[over].work) break;
+  }
+  b->count -= over;
+  if (over) memmove(b->pieces, b->pieces + over, b->count * sizeof *b->pieces);
+}
+
+/* Of what has begun by then, so much service as `service`, if there is as much. */
+static ps take_turns(link_beside *b, ps now, ps service) {
+  ps turns = 0;
+  for (uint32_t n = 0; n < b->count && b->pieces[n].from <= now; n++) {
+    const ps left = service - turns, work = b->pieces[n].work, taken = work < left ? work : left;
+    b->pieces[n].work -= taken;
+    turns += taken;
+  }
+  return turns;
 }
 
 ps link_beside_take(link_beside *b, server *bus, ps ask, ps at, ps service) {
-  if (!b->work) return server_take(bus, ask, at, service);
+  if (!b->count) return server_take(bus, ask, at, service);
   link_beside_settle(b, bus, ask);
-  const ps turns = b->work < service ? b->work : service;
-  b->work -= turns;
+  const ps turns = take_turns(b, bus->free > ask ? bus->free : ask, service);
   return server_take(bus, ask, at, service + turns) + turns;
 }
 
-void link_account(link_port *p, ps now) {
+ps link_beside_free(const link_beside *b, const server *bus) {
+  ps free = bus->free;
+  for (uint32_t n = 0; n < b->count; n++)
+    if (b->pieces[n].work) free = (free > b->pieces[n].from ? free : b->pieces[n].from) + b->pieces[n].work;
+  return free;
+}
+
+/* Up to `now`, before which no work beside begins. */
+static void account_piece(link_port *p, ps now) {
   host_link *l = p->wire;
-  if (now <= l->accounted) return;
   link_beside_settle(&l->h2d.beside, &l->h2d.bus, now);
   link_beside_settle(&l->d2h.beside, &l->d2h.bus, now);
   ps end = l->h2d.bus.free > l->d2h.bus.free ? l->h2d.bus.free : l->d2h.bus.free;
@@ -50,6 +79,19 @@ void link_account(link_port *p, ps now) {
   l->accounted = now;
 }
 
+/* Where work beside begins next, or `until`. */
+static ps beside_begins(const link_beside *b, ps after, ps until) {
+  for (uint32_t n = 0; n < b->count; n++)
+    if (b->pieces[n].from > after && b->pieces[n].from < until) until = b->pieces[n].from;
+  return until;
+}
+
+void link_account(link_port *p, ps now) {
+  host_link *l = p->wire;
+  while (now > l->accounted)
+    account_piece(p, beside_begins(&l->h2d.beside, l->accounted, beside_begins(&l->d2h.beside, l->accounted, now)));
+}
+
 typedef struct load {
   history_cause cause;
   bool in;
@@ -60,7 +102,7 @@ typedef struct load {
 static void note_crossed(link_port *p, const load *what, ps begin, ps end) {
   link_crossed *crossed = &p->crossed[what->in];
   if (!crossed->bytes) crossed->first = begin;
-  crossed->last = end;
+  if (end > crossed->last) crossed->last = end;
   crossed->bytes += what->bytes;
   if (p->history) record_link(p->history, what->cause, what->in, what->bytes, begin, end);
 }

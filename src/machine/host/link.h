@@ -8,15 +8,21 @@
 #include "machine/spec/spec.h"
 #include "machine/time.h"
 
-/* What another device has reached over this end of the way, and has told of afterwards: it was carried line by line
- * between what this device sent. So it takes the time in which the server would be idle, and turns with what comes. */
+/* What other devices have reached over this end of the way, and have told of afterwards: it was carried line by line
+ * between what this device sent. So it takes the time in which the server would be idle, from `from` on and in the
+ * order of telling, and turns with what comes. Where there are more pieces than fit, the last ones are one. */
+enum { LINK_BESIDE = 8 };
 typedef struct link_beside {
-  ps work, from; /* service time that is left; of what began at `from` */
+  struct {
+    ps work, from; /* service time that is left; it does not begin before `from` */
+  } pieces[LINK_BESIDE];
+  uint32_t count;
 } link_beside;
 void link_beside_add(link_beside *b, ps work, ps from);
 void link_beside_settle(link_beside *b, server *bus, ps now); /* what the server has carried of it before `now` */
 /* server_take of a server that has such work, too. */
 ps link_beside_take(link_beside *b, server *bus, ps ask, ps at, ps service);
+ps link_beside_free(const link_beside *b, const server *bus); /* when all that is known is over */
 
 typedef struct link_direction {
   server bus;
@@ -24,7 +30,7 @@ typedef struct link_direction {
   double per_byte;
   uint64_t busy;
 } link_direction;
-static inline ps link_free(const link_direction *d) { return d->bus.free + d->beside.work; } /* of all that is known */
+static inline ps link_free(const link_direction *d) { return link_beside_free(&d->beside, &d->bus); }
 typedef struct link_crossed { /* one way, since someone has looked: bytes, begin of the first, end of the last */
   uint64_t bytes;
   ps first, last;

@@ -152,7 +152,7 @@ static void tell_reached(peer_link *l, uint32_t device) {
 void peer_tell(peer_link *l, bool waits) {
   if (!l->owners) return;
   owners_say_busy(l->owners, l->device, OWNERS_OUT_BUS, link_free(&l->port->wire->d2h));
-  owners_say_busy(l->owners, l->device, OWNERS_OUT_SWITCH, l->ports[0].free + l->beside[0].work);
+  owners_say_busy(l->owners, l->device, OWNERS_OUT_SWITCH, link_beside_free(&l->beside[0], &l->ports[0]));
   for (uint32_t d = 0; d < OWNERS_DEVICES; d++) tell_reached(l, d);
   for (uint32_t in = 0; in < 2; in++) {
     link_crossed *own = &l->port->crossed[in];
@@ -165,7 +165,7 @@ void peer_tell(peer_link *l, bool waits) {
 
 static void wires_beside(peer_link *l, peer_way *w, bool in, const owners_transfer *t) {
   link_beside *beside = beside_of(l, w, in);
-  const ps free = server_of(l, w, in)->free + beside->work, begin = free > t->begins ? free : t->begins;
+  const ps free = link_beside_free(beside, server_of(l, w, in)), begin = free > t->begins ? free : t->begins;
   const ps service = (ps)llround(w->per_byte * (double)t->bytes);
   link_beside_add(beside, service, t->begins);
   if (l->port->history) record_peer(l->port->history, HISTORY_CAUSE_REMOTE, in, t->bytes, begin, begin + service);

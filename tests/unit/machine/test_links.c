@@ -316,48 +316,79 @@ static void test_multicast(void **state) {
 
 /* ---- what another device has reached, and has told of afterwards ---- */
 
+static ps work_left(const link_beside *b) {
+  ps work = 0;
+  for (uint32_t n = 0; n < b->count; n++) work += b->pieces[n].work;
+  return work;
+}
+
 static void test_beside_takes_turns(void **state) {
   server bus = {50};
   link_beside beside = {0};
   assert_int_equal(link_beside_take(&beside, &bus, 60, 65, 10), 65); /* there is none of it: as ever */
   assert_int_equal(bus.free, 70);
   link_beside_add(&beside, 1000, 20);
+  assert_int_equal(link_beside_free(&beside, &bus), 1070);
   assert_int_equal(link_beside_take(&beside, &bus, 100, 100, 10), 110); /* idle from 70 to 100; then it in turns */
   assert_int_equal(bus.free, 120);
-  assert_int_equal(beside.work, 1000 - 30 - 10);
+  assert_int_equal(work_left(&beside), 1000 - 30 - 10);
   assert_int_equal(link_beside_take(&beside, &bus, 110, 110, 2000), 120 + 960); /* what is left of it is less */
   assert_int_equal(bus.free, 120 + 2960);
-  assert_int_equal(beside.work, 0);
+  assert_int_equal(work_left(&beside), 0);
 }
 
 static void test_beside_begins_when_it_was(void **state) {
   server bus = {0};
   link_beside beside = {0};
-  link_beside_add(&beside, 40, 500);
-  link_beside_settle(&beside, &bus, 500);
-  assert_int_equal(beside.work, 40);
-  link_beside_settle(&beside, &bus, 530);
-  assert_int_equal(beside.work, 10);
-  assert_int_equal(bus.free, 530);
+  link_beside_add(&beside, 1, 0);
+  link_beside_add(&beside, 100, 1000);
+  assert_int_equal(link_beside_free(&beside, &bus), 1100);
+  assert_int_equal(link_beside_take(&beside, &bus, 10, 10, 50), 10); /* it has no turn before it begins */
+  link_beside_settle(&beside, &bus, 1001);
+  assert_int_equal(work_left(&beside), 99);
+  assert_int_equal(bus.free, 1001);
+  link_beside_settle(&beside, &bus, 2000);
+  assert_int_equal(bus.free, 1100);
+  assert_int_equal(work_left(&beside), 0);
   link_beside_add(&beside, 5, 200); /* the server was idle then, but what has been is over */
-  link_beside_settle(&beside, &bus, 1000);
-  assert_int_equal(beside.work, 0);
-  assert_int_equal(bus.free, 545);
+  link_beside_settle(&beside, &bus, 2000);
+  assert_int_equal(bus.free, 1105);
+}
+
+/* The link is busy while it carries something, in whatever order it is told. */
+static void test_beside_is_accounted(void **state) {
+  kernel_time kernels = {.running = 1};
+  host_link wire = {.h2d.per_byte = 1, .d2h.per_byte = 1};
+  link_port port = {.wire = &wire, .kernels = &kernels};
+  link_carry_beside(&port, true, 50, 200);
+  link_carry_beside(&port, true, 10, 400);
+  link_carry_beside(&port, false, 100, 220);
+  link_account(&port, 300);
+  assert_int_equal(wire.union_busy, 100); /* 200 to 250, 220 to 320 */
+  link_account(&port, 1000);
+  assert_int_equal(wire.union_busy, 120 + 10);
+  assert_int_equal(wire.during_kernels, 130);
+  assert_int_equal(wire.h2d.busy + wire.d2h.busy, 160);
+  assert_true(port.crossed[1].first == 200 && port.crossed[1].last == 410 && port.crossed[1].bytes == 60);
+  link_carry_beside(&port, true, 1000, 1000);
+  assert_int_equal(link_remote(&port, false, 10, 1000, 1000), 1020);
+  assert_int_equal(port.crossed[1].last, 2000);
 }
 
 /* All service is done, never two at once, and none waits for more of it than takes itself. */
 static void test_beside_keeps_all_work(void **state) {
-  uint64_t random = 1, waits = 0;
+  uint64_t random = 1;
+  int waits = 0;
   for (int round = 0; round < 2000; round++) {
-    server bus = {0}, alone = {0};
+    server bus = {0};
     link_beside beside = {0};
     ps now = 0, done = 0, last = 0;
-    for (int n = 0; n < 20; n++) {
+    for (int n = 0; n < 40; n++) {
       now += (random = random * 6364136223846793005u + 1442695040888963407u) >> 58;
       const ps service = 1 + (random >> 40) % 50;
+      done += service;
       if (random >> 33 & 1) {
-        link_beside_add(&beside, service, now > 30 ? now - 30 : 0);
-        done += service;
+        link_beside_add(&beside, service, now + (random >> 50) % 60 > 30 ? now + (random >> 50) % 60 - 30 : 0);
         continue;
       }
       link_beside_settle(&beside, &bus, now);
@@ -365,13 +396,12 @@ static void test_beside_keeps_all_work(void **state) {
       assert_true(begins >= last && begins >= soonest && begins <= soonest + service);
       assert_true(begins + service == bus.free);
       last = begins + service;
-      done += service;
-      const ps without = server_take(&alone, now, now, service);
-      waits += begins > without;
+      waits += begins > soonest;
     }
+    const ps free = link_beside_free(&beside, &bus);
     link_beside_settle(&beside, &bus, UINT64_MAX / 2);
-    assert_int_equal(beside.work, 0);
-    assert_true(bus.free >= done && bus.free <= now + done);
+    assert_int_equal(work_left(&beside), 0);
+    assert_true(bus.free == free && free >= done && free <= now + 30 + done);
   }
   assert_true(waits > 1000);
 }
@@ -463,6 +493,7 @@ int main(void) {
                                      cmocka_unit_test(test_refusals),
                                      cmocka_unit_test(test_beside_takes_turns),
                                      cmocka_unit_test(test_beside_begins_when_it_was),
+                                     cmocka_unit_test(test_beside_is_accounted),
                                      cmocka_unit_test(test_beside_keeps_all_work)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
