@@ -298,7 +298,8 @@ def compare(ranks, way, path):
     print(f"all-reduce of 16 MiB on {ranks} by {way}: over the links {moved}, by the closed form {right:.0f} each; "
           f"kernels {[run['kernel_us'] for run in runs]} us", file=sys.stderr)
     least_us = 2 * (ranks - 1) * TRAFFIC / ranks / LINK_BYTES_PER_US
-    most = 2 if way == "host" else 1.5 if ranks == 2 else 1.3  # of two GPUs what four SMs can have under way is less than the link
+    # Of two GPUs what four SMs can have under way is less than the link; and the kernels spill, by our estimate.
+    most = 2 if way == "host" else 1.6 if ranks == 2 else 1.4
     in_time = all(least_us <= run["kernel_us"] <= most * least_us for run in runs)
     return len(moved) == ranks and all(right <= bytes <= 1.001 * right for bytes in moved) and in_time
 
