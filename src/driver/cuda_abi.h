@@ -344,11 +344,9 @@ typedef union cudaLaunchAttributeValue {
   int memSyncDomain; /* 0: the default one, 1: remote */
   struct {
     cudaEvent_t event;
-    int flags, at_block_start; /* of programmaticEvent; launchCompletionEvent has the flags only */
-  } launchEvent;
+  } launchEvent; /* programmaticEvent, launchCompletionEvent */
   struct {
     int deviceUpdatable;
-    void *node;
   } deviceUpdatableKernelNode;
   unsigned int sharedMemCarveout;
 } cudaLaunchAttributeValue;

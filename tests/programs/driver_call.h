@@ -20,6 +20,15 @@ static void *library;
     }                                                                 \
   } while (0)
 
+/* A text file of at most 64 KiB; free() it. Without one: exit status 4. */
+static inline char *driver_text(const char *path) {
+  FILE *file = fopen(path, "rb");
+  char *text = calloc(1, 1 << 16);
+  if (!file || !text || !fread(text, 1, (1 << 16) - 1, file)) exit(4);
+  fclose(file);
+  return text;
+}
+
 /* Loads the driver's library, makes device 0 current and loads `code`; the module. Without a library: exit status 3. */
 static inline void *driver_open(const char *code) {
   void *context, *module;

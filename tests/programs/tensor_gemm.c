@@ -10,14 +10,6 @@ typedef struct size {
   uint32_t rows, columns, depth;
 } size;
 
-static char *read_file(const char *path) {
-  FILE *file = fopen(path, "rb");
-  char *text = calloc(1, 1 << 16);
-  if (!file || !text || !fread(text, 1, (1 << 16) - 1, file)) exit(4);
-  fclose(file);
-  return text;
-}
-
 /* Halves of -4 to 4 in steps of a quarter, which sums keep exactly. */
 static float value_of(uint32_t row, uint32_t k, uint32_t seed) {
   return (float)((int)((row * 7 + k * 13 + seed) % 33) - 16) / 4;
@@ -57,7 +49,7 @@ int main(int argc, char **argv) {
   if (argc < 5) return 4;
   size s = {(uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]), (uint32_t)atoi(argv[4])};
   uint32_t kept = argc > 5 && !strcmp(argv[5], "kept");
-  char *text = read_file(argv[1]);
+  char *text = driver_text(argv[1]);
   void *module = driver_open(text), *kernel;
   uint64_t a = upload(s.rows, s.depth, 0), b = upload(s.columns, s.depth, 5), d;
   size_t bytes = (size_t)s.rows * s.columns * sizeof(float);

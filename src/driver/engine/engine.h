@@ -391,9 +391,9 @@ typedef struct engine_launch {
   bool cooperative;
   bool has_window; /* `window` is its access policy window; else that of the stream when it is launched */
   cudaAccessPolicyWindow window;
-  int carve_out;             /* of shared memory, preferred: 1 + percent; 0: as the function says */
-  cudaEvent_t begins, ended; /* recorded in its stream in front of it, and behind it; NULL: none */
-  exec_grids grids;          /* of engine_grids_run */
+  int carve_out;              /* of shared memory, preferred: 1 + percent; 0: as the function says */
+  cudaEvent_t before, behind; /* recorded in its stream in front of it, and behind it; NULL: none */
+  exec_grids grids;           /* of engine_grids_run */
   const char *range; /* of NVTX, in which it was made (injection/nvtx.h); NULL: that of the thread that runs it */
   const char *site;  /* in the program, where it was made (engine_site.h); NULL: not known */
 } engine_launch;

@@ -562,9 +562,9 @@ cudaError_t engine_launch_run(const engine_launch *launch) {
   engine_declared *declared = engine_declared_take();
   const engine_launch noted = engine_launch_noted(launch);
   cudaError_t error = cudaSuccess;
-  if (launch->begins) error = engine_event_record(launch->begins, launch->stream);
+  if (launch->before) error = engine_event_record(launch->before, launch->stream);
   if (!error) error = run_noted(&noted, &declared);
-  if (!error && launch->ended) error = engine_event_record(launch->ended, launch->stream);
+  if (!error && launch->behind) error = engine_event_record(launch->behind, launch->stream);
   engine_declared_free(declared);
   return error;
 }

@@ -28,8 +28,9 @@ static cudaError_t take_event(cudaEvent_t *taken, const cudaLaunchAttributeValue
   return *taken ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
-/* An event of a launch (CUDA Runtime API, cudaLaunchAttributeID) may come when all blocks have begun, or earlier, where
- * that is meant, and later where a trigger within the kernel is: as late as its end. */
+/* Where events stand (CUDA Runtime API, cudaLaunchAttributeID): LaunchCompletionEvent comes nominally when all blocks
+ * have begun, and what waits for it may begin earlier; ProgrammaticEvent no earlier than each block's trigger, which
+ * the kernel's end always is. */
 cudaError_t engine_launch_attribute(engine_launch *launch, int attribute, const cudaLaunchAttributeValue *value) {
   switch (attribute) {
   case cudaLaunchAttributeCooperative: launch->cooperative = value->cooperative != 0; return cudaSuccess;
@@ -45,8 +46,8 @@ cudaError_t engine_launch_attribute(engine_launch *launch, int attribute, const 
     if (value->sharedMemCarveout > 100 && (int)value->sharedMemCarveout != -1) return cudaErrorInvalidValue;
     launch->carve_out = (int)value->sharedMemCarveout + 1;
     return cudaSuccess;
-  case cudaLaunchAttributeProgrammaticEvent: return take_event(&launch->ended, value);
-  case cudaLaunchAttributeLaunchCompletionEvent: return take_event(&launch->begins, value);
+  case cudaLaunchAttributeProgrammaticEvent: return take_event(&launch->behind, value);
+  case cudaLaunchAttributeLaunchCompletionEvent: return take_event(&launch->before, value);
   case cudaLaunchAttributeDeviceUpdatableKernelNode:
     return value->deviceUpdatableKernelNode.deviceUpdatable ? cudaErrorNotSupported : cudaSuccess;
   case cudaLaunchAttributeSynchronizationPolicy: return cudaErrorInvalidValue; /* of streams only */

@@ -13,62 +13,62 @@
 
 static ps duration(double per_byte, uint64_t bytes) { return (ps)llround(per_byte * (double)bytes); }
 
-void link_beside_add(link_beside *b, ps work, ps from) {
+void link_server_add(link_server *s, ps work, ps from) {
   if (!work) return;
-  const ps last = b->count ? b->pieces[b->count - 1].from : 0;
-  if (b->count == LINK_BESIDE) {
-    b->pieces[b->count - 1].work += work;
+  const ps last = s->count ? s->pieces[s->count - 1].from : 0;
+  if (s->count == LINK_PIECES) {
+    s->pieces[s->count - 1].work += work;
     return;
   }
-  b->pieces[b->count].work = work;
-  b->pieces[b->count++].from = from > last ? from : last;
+  s->pieces[s->count].work = work;
+  s->pieces[s->count++].from = from > last ? from : last;
 }
 
-void link_beside_settle(link_beside *b, server *bus, ps now) {
+void link_server_settle(link_server *s, ps now) {
   uint32_t over = 0;
-  for (; over < b->count; over++) {
-    const ps from = b->pieces[over].from, idle = bus->free > from ? bus->free : from;
+  for (; over < s->count; over++) {
+    const ps from = s->pieces[over].from, idle = s->bus.free > from ? s->bus.free : from;
     if (now <= idle) break;
-    const ps work = b->pieces[over].work, done = now - idle < work ? now - idle : work;
-    bus->free = idle + done;
-    b->pieces[over].work -= done;
-    if (b->pieces[over].work) break;
+    const ps work = s->pieces[over].work, done = now - idle < work ? now - idle : work;
+    s->bus.free = idle + done;
+    s->pieces[over].work -= done;
+    if (s->pieces[over].work) break;
   }
-  b->count -= over;
-  if (over) memmove(b->pieces, b->pieces + over, b->count * sizeof *b->pieces);
+  s->count -= over;
+  if (over) memmove(s->pieces, s->pieces + over, s->count * sizeof *s->pieces);
 }
 
 /* Of what has begun by then, so much service as `service`, if there is as much. */
-static ps take_turns(link_beside *b, ps now, ps service) {
+static ps take_turns(link_server *s, ps now, ps service) {
   ps turns = 0;
-  for (uint32_t n = 0; n < b->count && b->pieces[n].from <= now; n++) {
-    const ps left = service - turns, work = b->pieces[n].work, taken = work < left ? work : left;
-    b->pieces[n].work -= taken;
+  for (uint32_t n = 0; n < s->count && s->pieces[n].from <= now; n++) {
+    const ps left = service - turns, work = s->pieces[n].work, taken = work < left ? work : left;
+    s->pieces[n].work -= taken;
     turns += taken;
   }
   return turns;
 }
 
-ps link_beside_take(link_beside *b, server *bus, ps ask, ps at, ps service) {
-  if (!b->count) return server_take(bus, ask, at, service);
-  link_beside_settle(b, bus, ask);
-  const ps turns = take_turns(b, bus->free > ask ? bus->free : ask, service);
-  return server_take(bus, ask, at, service + turns) + turns;
+ps link_server_take(link_server *s, ps ask, ps at, ps service) {
+  if (!s->count) return server_take(&s->bus, ask, at, service);
+  link_server_settle(s, ask);
+  const ps turns = take_turns(s, s->bus.free > ask ? s->bus.free : ask, service);
+  return server_take(&s->bus, ask, at, service + turns) + turns;
 }
 
-ps link_beside_free(const link_beside *b, const server *bus) {
-  ps free = bus->free;
-  for (uint32_t n = 0; n < b->count; n++)
-    if (b->pieces[n].work) free = (free > b->pieces[n].from ? free : b->pieces[n].from) + b->pieces[n].work;
+ps link_server_free(const link_server *s) {
+  ps free = s->bus.free;
+  for (uint32_t n = 0; n < s->count; n++)
+    if (s->pieces[n].work) free = (free > s->pieces[n].from ? free : s->pieces[n].from) + s->pieces[n].work;
   return free;
 }
 
 /* Up to `now`, before which no work beside begins. */
 static void account_piece(link_port *p, ps now) {
   host_link *l = p->wire;
-  link_beside_settle(&l->h2d.beside, &l->h2d.bus, now);
-  link_beside_settle(&l->d2h.beside, &l->d2h.bus, now);
-  ps end = l->h2d.bus.free > l->d2h.bus.free ? l->h2d.bus.free : l->d2h.bus.free;
+  link_server_settle(&l->h2d.server, now);
+  link_server_settle(&l->d2h.server, now);
+  ps end = l->h2d.server.bus.free > l->d2h.server.bus.free ? l->h2d.server.bus.free : l->d2h.server.bus.free;
   if (end > now) end = now;
   if (end > l->accounted) {
     l->union_busy += end - l->accounted;
@@ -80,16 +80,16 @@ static void account_piece(link_port *p, ps now) {
 }
 
 /* Where work beside begins next, or `until`. */
-static ps beside_begins(const link_beside *b, ps after, ps until) {
-  for (uint32_t n = 0; n < b->count; n++)
-    if (b->pieces[n].from > after && b->pieces[n].from < until) until = b->pieces[n].from;
+static ps beside_begins(const link_server *s, ps after, ps until) {
+  for (uint32_t n = 0; n < s->count; n++)
+    if (s->pieces[n].from > after && s->pieces[n].from < until) until = s->pieces[n].from;
   return until;
 }
 
 void link_account(link_port *p, ps now) {
   host_link *l = p->wire;
   while (now > l->accounted)
-    account_piece(p, beside_begins(&l->h2d.beside, l->accounted, beside_begins(&l->d2h.beside, l->accounted, now)));
+    account_piece(p, beside_begins(&l->h2d.server, l->accounted, beside_begins(&l->d2h.server, l->accounted, now)));
 }
 
 typedef struct load {
@@ -112,8 +112,8 @@ static ps direction_take(link_port *p, const load *what, ps ask, ps at) {
   link_account(p, ask);
   if (what->cause < HISTORY_CAUSE_REMOTE) p->moved[what->in] += what->bytes;
   d->busy += what->service;
-  ps served = link_beside_take(&d->beside, &d->bus, ask, at, what->service);
-  note_crossed(p, what, d->bus.free - what->service, d->bus.free);
+  ps served = link_server_take(&d->server, ask, at, what->service);
+  note_crossed(p, what, d->server.bus.free - what->service, d->server.bus.free);
   return served;
 }
 
@@ -122,7 +122,7 @@ void link_carry_beside(link_port *p, bool in, uint64_t bytes, ps from) {
   const load what = {HISTORY_CAUSE_REMOTE, in, bytes, duration(d->per_byte, bytes)};
   const ps begin = from > link_free(d) ? from : link_free(d); /* at the latest */
   d->busy += what.service;
-  link_beside_add(&d->beside, what.service, from);
+  link_server_add(&d->server, what.service, from);
   note_crossed(p, &what, begin, begin + what.service);
 }
 

@@ -8,29 +8,29 @@
 #include "machine/spec/spec.h"
 #include "machine/time.h"
 
-/* What other devices have reached over this end of the way, and have told of afterwards: it was carried line by line
- * between what this device sent. So it takes the time in which the server would be idle, from `from` on and in the
- * order of telling, and turns with what comes. Where there are more pieces than fit, the last ones are one. */
-enum { LINK_BESIDE = 8 };
-typedef struct link_beside {
+/* A server, and what other devices have reached over this end of the way, and have told of afterwards: it was carried
+ * line by line between what this device sent. So it takes the time in which the server would be idle, from `from` on
+ * and in the order of telling, and turns with what comes. Where there are more pieces than fit, the last ones are
+ * one. */
+enum { LINK_PIECES = 8 };
+typedef struct link_server {
+  server bus;
   struct {
     ps work, from; /* service time that is left; it does not begin before `from` */
-  } pieces[LINK_BESIDE];
+  } pieces[LINK_PIECES];
   uint32_t count;
-} link_beside;
-void link_beside_add(link_beside *b, ps work, ps from);
-void link_beside_settle(link_beside *b, server *bus, ps now); /* what the server has carried of it before `now` */
-/* server_take of a server that has such work, too. */
-ps link_beside_take(link_beside *b, server *bus, ps ask, ps at, ps service);
-ps link_beside_free(const link_beside *b, const server *bus); /* when all that is known is over */
+} link_server;
+void link_server_add(link_server *s, ps work, ps from);         /* another device's work */
+void link_server_settle(link_server *s, ps now);                /* what has been carried of that before `now` */
+ps link_server_take(link_server *s, ps ask, ps at, ps service); /* as server_take */
+ps link_server_free(const link_server *s);                      /* when all that is known is over */
 
 typedef struct link_direction {
-  server bus;
-  link_beside beside;
+  link_server server;
   double per_byte;
   uint64_t busy;
 } link_direction;
-static inline ps link_free(const link_direction *d) { return link_beside_free(&d->beside, &d->bus); }
+static inline ps link_free(const link_direction *d) { return link_server_free(&d->server); }
 typedef struct link_crossed { /* one way, since someone has looked: bytes, begin of the first, end of the last */
   uint64_t bytes;
   ps first, last;

@@ -33,21 +33,15 @@ owners_set peer_link_peers(const peer_link *l) {
 
 static bool own_wires(const peer_way *w) { return w->way == MACHINE_WAY_JOINED || w->way == MACHINE_WAY_SWITCH; }
 
-static server *server_of(peer_link *l, peer_way *w, bool in) {
+static link_server *server_of(peer_link *l, peer_way *w, bool in) {
   return w->way == MACHINE_WAY_JOINED ? &w->directions[in] : &l->ports[in];
-}
-static link_beside *beside_of(peer_link *l, peer_way *w, bool in) {
-  return w->way == MACHINE_WAY_JOINED ? &w->beside[in] : &l->beside[in];
-}
-static ps own_take(peer_link *l, peer_way *w, bool in, ps ask, ps at, ps service) {
-  return link_beside_take(beside_of(l, w, in), server_of(l, w, in), ask, at, service);
 }
 
 /* JOINED, SWITCH: returns when the last byte has passed. */
 static ps wires_take(peer_link *l, uint32_t device, history_cause cause, bool in, uint64_t bytes, ps from) {
   peer_way *w = &l->ways[device];
   ps service = (ps)llround(w->per_byte * (double)bytes);
-  ps begin = own_take(l, w, in, from, from, service);
+  ps begin = link_server_take(server_of(l, w, in), from, from, service);
   if (cause < HISTORY_CAUSE_REMOTE) l->port->moved[in] += bytes;
   if (l->port->history) record_peer(l->port->history, cause, in, bytes, begin, begin + service);
   return begin + service;
@@ -112,9 +106,9 @@ ps peer_reach_team(peer_link *l, owners_set team, bool write, uint64_t bytes, ps
      latency = (ps)llround(l->spec->switch_latency_us * 1e6);
   for (uint32_t d = 0; d < OWNERS_DEVICES; d++)
     if (d != l->device && team >> d & 1) note_reached(&l->ways[d], write, bytes, ask);
-  ps served = link_beside_take(&l->beside[!write], &l->ports[!write], ask, at, service);
+  ps served = link_server_take(&l->ports[!write], ask, at, service);
   if (team >> l->device & 1) { /* its own memory is reached through the switch, too */
-    ps own = link_beside_take(&l->beside[write], &l->ports[write], ask, at, service);
+    ps own = link_server_take(&l->ports[write], ask, at, service);
     if (own > served) served = own;
   }
   if (l->port->history) history_spread(l->port->history, HISTORY_remote_bytes, served, served + service, bytes);
@@ -126,7 +120,7 @@ ps peer_reach(peer_link *l, uint32_t device, bool write, uint64_t bytes, ps ask,
   note_reached(w, write, bytes, ask);
   if (own_wires(w)) {
     ps service = (ps)llround(w->per_byte * (double)bytes);
-    ps served = own_take(l, w, !write, ask, at, service);
+    ps served = link_server_take(server_of(l, w, !write), ask, at, service);
     if (l->port->history) history_spread(l->port->history, HISTORY_remote_bytes, served, served + service, bytes);
     return served + service + w->latency;
   }
@@ -152,7 +146,7 @@ static void tell_reached(peer_link *l, uint32_t device) {
 void peer_tell(peer_link *l, bool waits) {
   if (!l->owners) return;
   owners_say_busy(l->owners, l->device, OWNERS_OUT_BUS, link_free(&l->port->wire->d2h));
-  owners_say_busy(l->owners, l->device, OWNERS_OUT_SWITCH, link_beside_free(&l->beside[0], &l->ports[0]));
+  owners_say_busy(l->owners, l->device, OWNERS_OUT_SWITCH, link_server_free(&l->ports[0]));
   for (uint32_t d = 0; d < OWNERS_DEVICES; d++) tell_reached(l, d);
   for (uint32_t in = 0; in < 2; in++) {
     link_crossed *own = &l->port->crossed[in];
@@ -164,10 +158,10 @@ void peer_tell(peer_link *l, bool waits) {
 }
 
 static void wires_beside(peer_link *l, peer_way *w, bool in, const owners_transfer *t) {
-  link_beside *beside = beside_of(l, w, in);
-  const ps free = link_beside_free(beside, server_of(l, w, in)), begin = free > t->begins ? free : t->begins;
+  link_server *server = server_of(l, w, in);
+  const ps free = link_server_free(server), begin = free > t->begins ? free : t->begins;
   const ps service = (ps)llround(w->per_byte * (double)t->bytes);
-  link_beside_add(beside, service, t->begins);
+  link_server_add(server, service, t->begins);
   if (l->port->history) record_peer(l->port->history, HISTORY_CAUSE_REMOTE, in, t->bytes, begin, begin + service);
 }
 

@@ -16,8 +16,7 @@ typedef struct peer_way { /* to one other device */
   machine_way way;
   double per_byte; /* ps; JOINED, SWITCH */
   ps latency;
-  server directions[2]; /* JOINED: out, in */
-  link_beside beside[2];
+  link_server directions[2]; /* JOINED: out, in */
   /* accesses by lines since the last meeting: read and written bytes, when the first and the last was */
   uint64_t reached[2];
   ps reached_first, reached_last;
@@ -29,8 +28,7 @@ typedef struct peer_link {
   link_port *port; /* to the host, and over it to other devices */
   owners *owners;  /* NULL: there is one device */
   peer_way ways[OWNERS_DEVICES];
-  server ports[2]; /* SWITCH: this device's, out and in */
-  link_beside beside[2];
+  link_server ports[2]; /* SWITCH: this device's, out and in */
 } peer_link;
 
 void peer_link_begin(peer_link *l);             /* of spec */

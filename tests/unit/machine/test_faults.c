@@ -231,7 +231,7 @@ static bool reaches(uint64_t free_bytes, ps queued, ps lands) {
   static const ps now = 7 * US;
   const manager who = {.reaches = true};
   timing t = {.link_latency = US};
-  host_link wire = {.h2d = {.bus = {.free = now + queued}}};
+  host_link wire = {.h2d.server.bus.free = now + queued};
   link_port link = {.wire = &wire};
   pager_flight flights[2] = {{0}, {.lands = now + lands}};
   pager p = {.free = free_bytes, .flights = {.items = flights, .count = 2}};
