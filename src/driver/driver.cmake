@@ -40,7 +40,6 @@ add_custom_command(OUTPUT ${driver_runtime_ptx}
                    COMMAND ${CMAKE_COMMAND} -DIN=${driver_dir}/engine/device_runtime.ptx -DOUT=${driver_runtime_ptx} -DNAME=engine_device_runtime_ptx
                            -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
                    DEPENDS ${driver_dir}/engine/device_runtime.ptx ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
-add_custom_target(driver-runtime-ptx DEPENDS ${driver_runtime_ptx})
 list(APPEND driver_engine ${driver_runtime_ptx})
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
 set(driver_linked ${driver_dir}/linked_image.c ${driver_dir}/linked_object.c)
@@ -66,8 +65,24 @@ else()
   set_source_files_properties(${driver_dir}/engine/engine_site_place.c PROPERTIES COMPILE_DEFINITIONS FARFAULT_NO_BACKTRACE)
 endif()
 
+# driver_objects(NAME source...): what is compiled once for a shared object and for ff_driver.
+function(driver_objects name)
+  add_library(${name} OBJECT ${ARGN})
+  ff_compile_fast(${name})
+  ff_check_threads(${name})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+endfunction()
+driver_objects(driver-engine ${driver_engine} ${driver_tables})
+driver_objects(driver-runtime-api ${driver_cudart})
+target_compile_definitions(driver-runtime-api PRIVATE CUDART_MAJOR=13)
+driver_objects(driver-libcuda ${driver_libcuda} ${driver_private} ${driver_linked})
+driver_objects(driver-nvtx ${driver_nvtx})
+foreach(api driver-runtime-api driver-libcuda)
+  target_compile_options(${api} PRIVATE -fno-optimize-sibling-calls) # the call that failed stands on the stack
+endforeach()
+
 ff_uses(driver_uses driver)
-add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda} ${driver_private} ${driver_linked} ${driver_nvtx}
+add_library(ff_driver STATIC $<TARGET_OBJECTS:driver-engine> $<TARGET_OBJECTS:driver-runtime-api> $<TARGET_OBJECTS:driver-libcuda> $<TARGET_OBJECTS:driver-nvtx>
   ${driver_dir}/stand_ins/nvjitlink.c ${driver_dir}/stand_ins/nvml.c ${driver_dir}/stand_ins/nvml_board.c ${driver_dir}/stand_ins/nvml_activity.c ${driver_dir}/stand_ins/nvml_links.c ${driver_dir}/stand_ins/cupti.c ${driver_dir}/stand_ins/cupti_stubs.c)
 ff_compile_fast(ff_driver)
 ff_check_threads(ff_driver)
@@ -91,22 +106,28 @@ function(driver_shared target file map)
 endfunction()
 
 if(driver_engine)
-  driver_shared(nvtx libfarfault-nvtx.so injection/nvtx.map ${driver_nvtx})
+  driver_shared(nvtx libfarfault-nvtx.so injection/nvtx.map $<TARGET_OBJECTS:driver-nvtx>)
+  set_target_properties(nvtx PROPERTIES LINKER_LANGUAGE C)
   target_link_options(nvtx PRIVATE LINKER:--as-needed) # a program may use NVTX and no GPU
   target_link_libraries(nvtx PRIVATE ff_base Threads::Threads)
   driver_shared(nvtoolsext libnvToolsExt.so.1 stand_ins/nvtoolsext.map ${driver_dir}/stand_ins/nvtoolsext.c ${driver_dir}/injection/nvtx_calls.c)
   target_link_libraries(nvtoolsext PRIVATE nvtx)
-  driver_shared(farfault-gpu libfarfault-gpu.so engine/engine.map ${driver_engine} ${driver_tables})
+  driver_shared(farfault-gpu libfarfault-gpu.so engine/engine.map $<TARGET_OBJECTS:driver-engine>)
+  set_target_properties(farfault-gpu PROPERTIES LINKER_LANGUAGE C)
   target_link_libraries(farfault-gpu PRIVATE nvtx ${driver_uses} ${driver_backtrace} ${CMAKE_DL_LIBS} Threads::Threads m)
   foreach(version 11.0 12 13)
     string(REGEX REPLACE "\\..*" "" major ${version})
+    set(runtime_api ${driver_cudart})
+    if(major EQUAL 13)
+      set(runtime_api $<TARGET_OBJECTS:driver-runtime-api>)
+    endif()
     driver_shared(cudart-${major} libcudart.so.${version} runtime_api/cudart_${major}.map
-      ${driver_cudart} ${driver_tables} ${driver_dir}/runtime_api/stubs_cudart.c)
+      ${runtime_api} ${driver_tables} ${driver_dir}/runtime_api/stubs_cudart.c)
     target_compile_definitions(cudart-${major} PRIVATE CUDART_MAJOR=${major})
     target_compile_options(cudart-${major} PRIVATE -fno-optimize-sibling-calls) # the call that failed stands on the stack
     target_link_libraries(cudart-${major} PRIVATE farfault-gpu ff_base Threads::Threads m)
   endforeach()
-  driver_shared(cuda-1 libcuda.so.1 driver_api/libcuda.map ${driver_libcuda} ${driver_private} ${driver_linked} ${driver_tables} ${driver_dir}/driver_api/stubs_libcuda.c)
+  driver_shared(cuda-1 libcuda.so.1 driver_api/libcuda.map $<TARGET_OBJECTS:driver-libcuda> ${driver_tables} ${driver_dir}/driver_api/stubs_libcuda.c)
   target_compile_options(cuda-1 PRIVATE -fno-optimize-sibling-calls)
   target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_base ${CMAKE_DL_LIBS} Threads::Threads m)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/lib/farfault)

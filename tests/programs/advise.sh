@@ -175,11 +175,11 @@ run "$farfault" advise pin.fft --sample 40
 expect_status 64
 
 # Stopped: it says so, and writes no file.
-record long.fft stringmatch 60000 2000 20
+record long.fft stringmatch 60000 2000 10
 "$farfault" advise long.fft -o stopped.md >out 2>err </dev/null &
 process=$!
 shown="farfault advise, stopped"
-sleep 1
+sleep 0.5
 kill -TERM $process
 wait $process
 status=$?

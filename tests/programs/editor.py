@@ -44,6 +44,7 @@ line = re.search(r'CC=(\w+) cmake -S \. -B "\$check" (.*?)>', script, re.S)
 given = dict(word[2:].split("=", 1) for word in shlex.split(line[2]) if word.startswith("-D"))
 given.pop("FARFAULT_WERROR")
 given["FARFAULT_COVERAGE"] = re.search(r"^  test\) .*\bcoverage=(\w+)", script, re.M)[1]
+given["FARFAULT_SANITIZE_WITHOUT"] = re.search(r"^  test\) .*\bwithout=([\w,]+)", script, re.M)[1]
 given["FARFAULT_ISAS"] = re.search(r"^  test\) .*\bisas=([\w,]+)", script, re.M)[1]
 checks = known["configurePresets"]["checks"]
 expect(f"checks: the options are those of scripts/test.sh: {given}", checks["cacheVariables"] == given)

@@ -168,7 +168,7 @@ expect test ! -e none.json
 unset FARFAULT_SHARE_PROGRAM
 
 # ---- ours ----
-run "$farfault" record -o mm.fft "$workloads/matmul" 192 1
+run "$farfault" record -o mm.fft "$workloads/matmul" 128 1
 run "$farfault" record -o va.fft "$workloads/vectoradd" 262144 1
 ours=(--machine gtx1080 mm.fft va.fft)
 run "$farfault" share "${ours[@]}" --json s.json --csv s.csv

@@ -88,15 +88,17 @@ expect_status 0
 is "$(of sim.json held spill_loads)" "$(of cut.json held spill_loads)" "spill_loads of a part"
 run "$farfault" trace info app.fft
 expect_status 0
-run "$farfault" record -o long.fft --machine v100 ./spills spills.ptx 800 1
-for sample in none on; do
-  run "$farfault" sim --machine v100 --memory copy --sample $sample --json $sample.json long.fft
-  expect_status 0
-done
-expect grep -q "blocks of timed ones" out
-is "$(of none.json held spill_loads)" "$(of on.json held spill_loads)" "spill_loads of a sample"
-time=$(of none.json held kernel_ps) sampled=$(of on.json held kernel_ps)
-expect test "$sampled" -gt $((time / 100 * 98)) -a "$sampled" -lt $((time / 100 * 102))
+if [[ -z ${FARFAULT_FEWER-} ]]; then # a launch that is long enough for some of its blocks to be timed for all
+  run "$farfault" record -o long.fft --machine v100 ./spills spills.ptx 800 1
+  for sample in none on; do
+    run "$farfault" sim --machine v100 --memory copy --sample $sample --json $sample.json long.fft
+    expect_status 0
+  done
+  expect grep -q "blocks of timed ones" out
+  is "$(of none.json held spill_loads)" "$(of on.json held spill_loads)" "spill_loads of a sample"
+  time=$(of none.json held kernel_ps) sampled=$(of on.json held kernel_ps)
+  expect test "$sampled" -gt $((time / 100 * 98)) -a "$sampled" -lt $((time / 100 * 102))
+fi
 run "$farfault" sim --machine tom --memory copy --json tom.json app.fft
 expect_status 0
 is 0 "$(of tom.json held spill_loads)" "spill_loads of a machine with stacks"

@@ -19,7 +19,7 @@ for scene in grid streams host managed copy; do
 done
 
 # What will not come: said once, after ten seconds.
-run timeout 14 "$farfault" run --memory none "$3/spins" never all
+run timeout 11.5 "$farfault" run --memory none "$3/spins" never all
 expect_status 124
 expect test "$(grep -c 'a block has been waiting for 10 s for memory that it reads to change' err)" -eq 1
 expect_err "in kernel follow, block ("

@@ -4,6 +4,7 @@
 source "$(dirname "$0")/common.sh"
 export FARFAULT_CHECK=2
 paged=uvm,hmm,segments,auto,demand,tbn,partial-multi
+[[ -z ${FARFAULT_FEWER-} ]] || paged=uvm,segments,auto,partial-multi
 
 run "$farfault" record -o va.fft "$4/vectoradd" 1000000
 expect_status 0

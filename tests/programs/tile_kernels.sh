@@ -4,7 +4,8 @@
 source "$(dirname "$0")/common.sh"
 export PYTHONDONTWRITEBYTECODE=1
 tiles=$source/tests/tile/run_tiles.py
-if one_in 2; then rounds=24; else rounds=8; fi
+rounds=24 checked=6
+[[ -z ${FARFAULT_FEWER-} ]] || rounds=10 checked=3
 run "$farfault" run --memory none --execute interpret python3 "$tiles" --rounds $rounds
 expect_status 0
 expect_out ", 0 failed"
@@ -15,7 +16,7 @@ run "$farfault" run --memory copy,uvm --machine h100 python3 "$tiles" --seed 200
 expect_status 0
 expect_out ", 0 failed"
 for checker in memcheck racecheck; do
-  run "$farfault" $checker python3 "$tiles" --seed 3000 --rounds 6
+  run "$farfault" $checker python3 "$tiles" --seed 3000 --rounds $checked
   expect_status 0
   expect_out ", 0 failed"
 done

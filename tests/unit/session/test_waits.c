@@ -239,7 +239,7 @@ static void check(const random_program *p) {
 }
 
 static void random_programs_end(void **state) {
-  for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 2); seed++) {
+  for (uint64_t seed = 1; seed <= fewer(PROGRAMS, 3); seed++) {
     random_program p = program_of(seed);
     check(&p);
   }
